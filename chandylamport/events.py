@@ -1,0 +1,315 @@
+"""Processes, events, messages and computations: what happened, and in which local order.
+
+This chapter knows no clock, no cut and no algorithm. It writes events down one by one, and
+refuses what no distributed system can do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .causality import VectorClocks
+
+
+class MalformedComputation(ValueError):
+    """A description that no distributed system can have produced: it names event and rule."""
+
+
+class Channel(NamedTuple):
+    """A one-way connection from one process to another.
+
+    >>> Channel("p", "q"), str(Channel("p", "q"))
+    (('p', 'q'), 'p→q')
+    """
+
+    src: str
+    dst: str
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __str__(self) -> str:
+        return f"{self.src}→{self.dst}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What travels along a channel: sent once, received at most once.
+
+    `sent` and `received` are the positions of those events in their processes.
+    """
+
+    name: str
+    src: str
+    dst: str
+    sent: int
+    received: int | None = None
+    payload: object = None
+
+    @property
+    def channel(self) -> Channel:
+        """The channel on which the message travels."""
+        return Channel(self.src, self.dst)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of one process: it may change the state, send messages and receive messages.
+
+    >>> Event("q", 3, sends=("n",), receives=("m",)).name
+    'm?,n!'
+    """
+
+    process: str
+    position: int
+    label: str = ""
+    sends: tuple[str, ...] = ()
+    receives: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The label, or what the event does: `m!` sends m, `m?` receives it."""
+        actions = [f"{m}?" for m in self.receives] + [f"{m}!" for m in self.sends]
+        return self.label or ",".join(actions)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.process} {self.position})"
+
+
+@dataclass(frozen=True, repr=False)
+class Computation:
+    """Local histories, joined by the messages that were sent and received.
+
+    Type one with `computation`, or write one down with `Log`.
+
+    >>> from chandylamport import computation
+    >>> c = computation("p: a m! n?\\nq: m? b n!")
+    >>> c
+    <Computation of p, q: 6 events, 2 messages>
+    >>> c["m?"] == c["q", 1], c["b"].position
+    (True, 2)
+    """
+
+    processes: tuple[str, ...]
+    histories: tuple[tuple[Event, ...], ...]
+    messages: Mapping[str, Message] = field(hash=False)
+    order: tuple[Event, ...] = field(compare=False)  # one order in which it can have happened
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The number of each process."""
+        return {process: i for i, process in enumerate(self.processes)}
+
+    @cached_property
+    def clocks(self) -> VectorClocks:
+        """The vector clocks of all events, computed once, when they are first asked for."""
+        from .causality import VectorClocks
+
+        return VectorClocks(self)
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """The channels that carried a message, in the order of the processes."""
+        used = {m.channel for m in self.messages.values()}
+        return tuple(sorted(used, key=lambda k: (self.index[k.src], self.index[k.dst])))
+
+    @cached_property
+    def _named(self) -> Mapping[str, list[Event]]:
+        named = defaultdict(list)
+        for event in self:
+            named[event.name].append(event)
+        return named
+
+    def history(self, process: str) -> tuple[Event, ...]:
+        """Give all events of one process, in their local order."""
+        if process not in self.index:
+            raise KeyError(f"there is no process {process}, only {', '.join(self.processes)}")
+        return self.histories[self.index[process]]
+
+    def __getitem__(self, key: str | tuple[str, int]) -> Event:
+        """Find an event: by its name, as `m!` or `m?`, or by process and position (from 1)."""
+        if isinstance(key, tuple):
+            history = self.history(key[0])
+            if not 1 <= key[1] <= len(history):
+                raise KeyError(f"{key[0]} has {len(history)} events, no number {key[1]}")
+            return history[key[1] - 1]
+        message = self.messages.get(key[:-1])
+        if message and key.endswith("!"):
+            return self[message.src, message.sent]
+        if message and key.endswith("?") and message.received:
+            return self[message.dst, message.received]
+        found = self._named.get(key, [])
+        if not found:
+            raise KeyError(f"there is no event {key}")
+        if len(found) > 1:
+            places = " or ".join(f"c[{e.process!r}, {e.position}]" for e in found)
+            raise KeyError(f"{len(found)} events are called {key}; say which: {places}")
+        return found[0]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.order)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __repr__(self) -> str:
+        who = ", ".join(self.processes)
+        return f"<Computation of {who}: {len(self)} events, {len(self.messages)} messages>"
+
+    def __str__(self) -> str:
+        from .diagrams import diagram
+
+        return diagram(self)
+
+    def _repr_svg_(self) -> str | None:
+        from .drawing import draw
+
+        return draw(self).svg if len(self) <= 200 else None
+
+
+class Log:
+    """Events written down one by one, in any order that keeps each process's own order.
+
+    >>> log = Log("pq")
+    >>> log.event("p", "a")
+    >>> log.event("q", receives=["m"])
+    >>> log.event("p", sends={"m": "q"})
+    >>> log.computation()
+    <Computation of p, q: 3 events, 1 messages>
+    """
+
+    def __init__(self, processes: Iterable[str] = ()) -> None:
+        """Name all processes, or none: then they come as their events do."""
+        self._histories: dict[str, list[Event]] = {process: [] for process in processes}
+        self._all_named = bool(self._histories)
+        self._sends: dict[str, Event] = {}
+        self._receives: dict[str, Event] = {}
+        self._receiver: dict[str, str] = {}
+        self._where: dict[tuple[str, int], str] = {}
+
+    def event(
+        self,
+        process: str,
+        label: str = "",
+        *,
+        sends: Mapping[str, str] | None = None,
+        receives: Iterable[str] = (),
+        where: str = "",
+    ) -> None:
+        """Write down one event; `sends` gives each message's receiver, "" if a receive tells it."""
+        if process not in self._histories and self._all_named:
+            raise MalformedComputation(f"{where}{label}: there is no process {process}")
+        history = self._histories.setdefault(process, [])
+        event = Event(process, len(history) + 1, label, tuple(sends or ()), tuple(receives))
+        if where:
+            self._where[process, event.position] = where
+        if not event.name:
+            raise self._error(event, f"event {event.position} of {process} has no name")
+        for names, seen, verb in (
+            (event.sends, self._sends, "sent"),
+            (event.receives, self._receives, "received"),
+        ):
+            for name in names:
+                if name in seen:
+                    raise self._error(event, f"{name} is {verb} twice, first in {seen[name]}")
+                seen[name] = event
+        self._receiver.update(sends or {})
+        history.append(event)
+
+    def computation(
+        self, *, fifo: bool = False, payloads: Mapping[str, object] | None = None
+    ) -> Computation:
+        """Check the rules and freeze the log; with `fifo`, no message may overtake another."""
+        if not self._histories:
+            raise MalformedComputation("there is nothing here: a computation needs a process")
+        for name, receive in self._receives.items():
+            if name not in self._sends:
+                rule = f"{receive.process} receives a message that nobody sends"
+                raise self._error(
+                    receive, rule if receive.name == f"{name}?" else f"{rule}: {name}"
+                )
+        for name in payloads or {}:
+            if name not in self._sends:
+                raise MalformedComputation(f"{name} has a payload, and nobody sends it")
+        histories = tuple(map(tuple, self._histories.values()))
+        messages = {
+            name: self._message(name, event, (payloads or {}).get(name))
+            for history in histories
+            for event in history
+            for name in event.sends
+        }
+        order = self._order(messages)
+        if fifo:
+            self._check_fifo(messages, order)
+        return Computation(tuple(self._histories), histories, messages, order)
+
+    def _error(self, event: Event, rule: str) -> MalformedComputation:
+        where = self._where.get((event.process, event.position), "")
+        return MalformedComputation(f"{where}{event.name}: {rule}")
+
+    def _message(self, name: str, send: Event, payload: object) -> Message:
+        receive, dst = self._receives.get(name), self._receiver[name]
+        if receive and dst not in ("", receive.process):
+            raise self._error(receive, f"{name} was sent to {dst}, not to {receive.process}")
+        dst = receive.process if receive else dst
+        if not dst:
+            raise self._error(send, f"nobody receives {name}; if it is on its way to q: {name}!q")
+        if dst not in self._histories:
+            raise self._error(send, f"{name} goes to {dst}, and there is no process {dst}")
+        if dst == send.process:
+            raise self._error(send, f"{dst} sends {name} to itself; a channel joins two processes")
+        received = receive.position if receive else None
+        return Message(name, send.process, dst, send.position, received, payload)
+
+    def _order(self, messages: Mapping[str, Message]) -> tuple[Event, ...]:
+        """Let each process go on until it must wait; those who wait for ever wait in a circle."""
+        done = dict.fromkeys(self._histories, 0)
+        waits: dict[str, str] = {}  # message: process
+        order: list[Event] = []
+        ready = list(reversed(self._histories))
+        while ready:
+            process = ready.pop()
+            history = self._histories[process]
+            while done[process] < len(history):
+                event = history[done[process]]
+                missing = [m for m in event.receives if messages[m].sent > done[messages[m].src]]
+                if missing:
+                    waits[missing[0]] = process
+                    break
+                done[process] += 1
+                order.append(event)
+                ready += [waits.pop(m) for m in event.sends if m in waits]
+        if waits:
+            raise self._circle({process: name for name, process in waits.items()}, messages)
+        return tuple(order)
+
+    def _circle(
+        self, waits: Mapping[str, str], messages: Mapping[str, Message]
+    ) -> MalformedComputation:
+        process, seen = next(iter(waits)), list[str]()
+        while process not in seen:
+            seen.append(process)
+            process = messages[waits[process]].src
+        circle = [waits[process] for process in seen[seen.index(process) :]]
+        links = [f"{m}? needs {m}!" for m in circle]
+        return self._error(
+            self._receives[circle[0]],
+            f"a cycle through time: {', which comes after '.join([*links, f'{circle[0]}?'])}",
+        )
+
+    def _check_fifo(self, messages: Mapping[str, Message], order: Iterable[Event]) -> None:
+        channels: dict[Channel, list[str]] = defaultdict(list)
+        for message in messages.values():
+            channels[message.channel].append(message.name)
+        queues = {channel: iter(names) for channel, names in channels.items()}
+        for event in order:
+            for name in event.receives:
+                first = next(queues[messages[name].channel])
+                if first != name:
+                    rule = f"channel {messages[name].channel} is not FIFO: {name} overtakes {first}"
+                    raise self._error(event, rule)
