@@ -1,0 +1,94 @@
+"""Making exercises/ from solutions/, and running notebooks anew; the solutions are the only source.
+
+The marks in the cells are nbgrader's, and so are the steps that take the answers out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
+
+STEPS = (
+    LockCells,
+    ClearSolutions,
+    ClearOutput,
+    CheckCellMetadata,
+    ComputeChecksums,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ComputeChecksums,
+    CheckCellMetadata,
+)
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def build(root: Path, *, run: bool = False) -> list[Path]:
+    """Write exercises/ from solutions/, all notebooks run anew first if asked; say what changed."""
+    sources = sorted((root / "solutions").glob("*.ipynb"))
+    changed = []
+    if run:
+        chapters = sorted((root / "notebooks").glob("*.ipynb"))
+        changed += [path for path in chapters + sources if _write(path, executed(path))]
+    for source in sources:
+        target = root / "exercises" / source.name
+        if _write(target, unsolved(source)):
+            changed.append(target)
+    for orphan in sorted((root / "exercises").glob("*.ipynb")):
+        if not (root / "solutions" / orphan.name).exists():
+            orphan.unlink()
+            changed.append(orphan)
+    return changed
+
+
+def unsolved(source: Path) -> str:
+    """Give the notebook that a student gets: answers, hidden tests and outputs taken out."""
+    notebook = _read(source)
+    resources = {"nbgrader": {"language": "python"}, "unique_key": source.stem}
+    for step in STEPS:
+        notebook, resources = step().preprocess(notebook, resources)
+    return _text(notebook)
+
+
+def executed(path: Path) -> str:
+    """Give the notebook with the outputs of a run from top to bottom in a fresh kernel."""
+    notebook = _read(path)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute()
+    return _text(notebook)
+
+
+def _read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def _text(notebook: Any) -> str:
+    """The same notebook, the same bytes: nothing of the machine that wrote it stays in it."""
+    notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
+    return f"{nbformat.writes(notebook)}\n"
+
+
+def _write(path: Path, text: str) -> bool:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return True

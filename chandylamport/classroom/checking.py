@@ -1,0 +1,196 @@
+"""Checking an answer: compare it with the course's own, and explain the first difference.
+
+An exercise asks many small questions about each computation it is given. The first one that is
+answered wrongly is told in a sentence and a drawing, and if the answers are those of a known
+mistake, the mistake is named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ..drawing import Picture
+from ..events import Computation
+
+Question = tuple[Any, ...]  # the arguments that follow the computation
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function to be written, the questions that try it, and what there is to say about them."""
+
+    name: str
+    answer: Callable[..., object]
+    questions: Callable[[Computation], Iterable[Question]]
+    because: Callable[..., str]  # why the right answer to a question is right
+    picture: Callable[..., Picture]
+    mistakes: Mapping[str, Callable[..., object]]  # "name: advice", and what it answers
+    hints: tuple[str, ...]
+    examples: tuple[Computation, ...]
+    not_to_be_called: tuple[str, ...]  # what the package has of the answer itself
+
+
+class NotYet(Exception):
+    """An answer that is not right yet, with the reason in words and the drawing that shows it."""
+
+    def __init__(self, sentence: str, picture: Picture | None = None, mistake: str = "") -> None:
+        """Keep the parts; the sentence is what is printed."""
+        super().__init__(sentence)
+        self.picture = picture
+        self.mistake = mistake
+
+    def _render_traceback_(self) -> list[str]:
+        """Let IPython print the sentence alone: a traceback through the checker helps nobody."""
+        return [f"Not yet. {self}"]
+
+
+def check(name: str, function: Callable[..., object], *computations: Computation) -> str:
+    """Try a function on every question of its exercise; raise NotYet at the first wrong answer.
+
+    >>> import chandylamport as cl
+    >>> check("happens_before", lambda c, e, f: e.position < f.position)
+    Traceback (most recent call last):
+    ...
+    chandylamport.classroom.checking.NotYet: happens_before(c, a, m?): False, and it should be...
+    """
+    exercise = _find(name)
+    tried: list[
+        tuple[Computation, Question, object, object]
+    ] = []  # with the right and the given answer
+    stopped: NotYet | None = None
+    try:
+        for computation in computations or exercise.examples:
+            right = [(q, exercise.answer(computation, *q)) for q in exercise.questions(computation)]
+            with _own_work(exercise, function):
+                for question, expected in right:
+                    given = _ask(exercise, function, computation, question)
+                    tried.append((computation, question, expected, given))
+    except NotYet as problem:
+        stopped = problem
+    verdict = _judge(exercise, tried) or stopped  # a wrong answer comes before a later crash
+    if verdict is not None:
+        _show(verdict)
+        raise verdict
+    return f"✓ {name}: {len(tried)} answers, all right"
+
+
+def hint(name: str) -> None:
+    """Open the next hint of an exercise, one at each call.
+
+    >>> hint("concurrent")
+    Hint 1 of 2: say in words when two events are NOT concurrent. There are three cases.
+    """
+    hints = _find(name).hints
+    _opened[name] = min(_opened[name] + 1, len(hints))
+    print(f"Hint {_opened[name]} of {len(hints)}: {hints[_opened[name] - 1]}")
+
+
+_opened: Counter[str] = Counter()
+
+
+def _find(name: str) -> Exercise:
+    from .exercises import EXERCISES
+
+    if name not in EXERCISES:
+        raise LookupError(f"there is no exercise {name!r}; there are {', '.join(EXERCISES)}")
+    return EXERCISES[name]
+
+
+def _ask(
+    exercise: Exercise, function: Callable[..., object], c: Computation, q: Question
+) -> object:
+    try:
+        got = function(c, *q)
+    except NotImplementedError:
+        raise NotYet(f"{exercise.name} is still to be written.") from None
+    except NotYet:
+        raise
+    except Exception as error:
+        line = _line_of(error, function)
+        cause = f"{type(error).__name__}: {error}"
+        raise NotYet(
+            f"{_call(exercise, q)} stopped{line} with {cause}", exercise.picture(c, *q)
+        ) from error
+    if got is None:
+        raise NotYet(
+            f"{_call(exercise, q)} gave None: is a return missing?", exercise.picture(c, *q)
+        )
+    return got
+
+
+def _line_of(error: Exception, function: Callable[..., object]) -> str:
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    trace, line = error.__traceback__, ""
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = f" in line {trace.tb_lineno} of your cell"
+        trace = trace.tb_next
+    return line
+
+
+def _judge(
+    exercise: Exercise, tried: Sequence[tuple[Computation, Question, object, object]]
+) -> NotYet | None:
+    """Explain the first wrong answer, and name the known mistake that gives all the answers."""
+    wrong = next((t for t in tried if t[2] != t[3]), None)
+    if wrong is None:
+        return None
+    c, question, right, given = wrong
+    sentence = f"{_call(exercise, question)}: {given!r}, and it should be {right!r}: "
+    sentence += exercise.because(c, *question) + "."
+    named = ""
+    for text, answer in exercise.mistakes.items():
+        if all(answer(c, *q) == given for c, q, _, given in tried):
+            named, advice = text.split(": ", 1)
+            sentence += f" Your answers are those of «{named}»: {advice}."
+            break
+    sentence += f' If you are stuck: hint("{exercise.name}").'
+    return NotYet(sentence, exercise.picture(c, *question), named)
+
+
+def _show(problem: NotYet) -> None:
+    if problem.picture is not None and "ipykernel" in sys.modules:
+        from IPython.display import display
+
+        display(problem.picture)
+
+
+def _call(exercise: Exercise, question: Question) -> str:
+    words = ", ".join(["c", *(getattr(part, "name", None) or repr(part) for part in question)])
+    return f"{exercise.name}({words})"
+
+
+@contextmanager
+def _own_work(exercise: Exercise, function: Callable[..., object]) -> Iterator[None]:
+    """While an answer is tried, the package's own answer is not to be had."""
+    import chandylamport
+
+    originals = {name: getattr(chandylamport, name) for name in exercise.not_to_be_called}
+    spaces = [vars(sys.modules[f.__module__]) for f in originals.values()]
+    spaces += [vars(chandylamport), getattr(function, "__globals__", {})]
+    places = [
+        (space, key, name)
+        for name, original in originals.items()
+        for space in spaces
+        for key, value in space.items()
+        if value is original
+    ]
+    for space, key, name in places:
+        space[key] = _refusal(exercise.name, name)
+    try:
+        yield
+    finally:
+        for space, key, name in places:
+            space[key] = originals[name]
+
+
+def _refusal(exercise: str, name: str) -> Callable[..., object]:
+    def refuse(*_: object, **__: object) -> object:
+        raise NotYet(f"{exercise} is to be written without the package's own {name}.")
+
+    return refuse
