@@ -1,0 +1,106 @@
+"""The command line: which verb does what, and what a person sees if it cannot."""
+
+from pathlib import Path
+
+import pytest
+
+from chandylamport import __main__ as command_line
+from chandylamport import checkout
+from chandylamport.classroom import building, trials
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Record the calls of the verbs instead of making them."""
+    made = []
+
+    def record(name):
+        def verb(*arguments, **options):
+            made.append((name, *arguments[1:], options))
+            return 3
+
+        return verb
+
+    for name in ("lab", "check_everything", "check_notebooks", "bench"):
+        monkeypatch.setattr(checkout, name, record(name))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("argv", "call"),
+    [
+        ("lab --no-browser --port 9999", ("lab", ["--no-browser", "--port", "9999"], {})),
+        ("test -k cuts", ("check_everything", ["-k", "cuts"], {"fast": False})),
+        ("test --fast tests -x", ("check_everything", ["tests", "-x"], {"fast": True})),
+        ("check 01.ipynb -x", ("check_notebooks", ["01.ipynb", "-x"], {})),
+        ("bench clocks", ("bench", ["clocks"], {})),
+    ],
+)
+def test_arguments_that_are_not_ours_are_forwarded_in_their_order(argv, call, calls):
+    assert command_line.main(argv.split()) == 3
+    assert calls == [call]
+
+
+def test_a_verb_without_a_tool_refuses_further_arguments(capsys):
+    with pytest.raises(SystemExit) as end:
+        command_line.main(["doctor", "--port", "9999"])
+    assert end.value.code == 2
+    assert "doctor does not take --port 9999" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [[], ["lba"]])
+def test_a_missing_or_unknown_verb_is_refused_with_the_usage(argv, capsys):
+    with pytest.raises(SystemExit) as end:
+        command_line.main(argv)
+    assert end.value.code == 2
+    assert "usage: chandylamport" in capsys.readouterr().err
+
+
+def test_an_error_is_one_line_with_cause_and_remedy(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(checkout, "__file__", str(tmp_path / "site" / "chandylamport" / "x.py"))
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["check"]) == 1
+    output = capsys.readouterr()
+    assert output.err == (
+        "chandylamport: this needs the checkout of the course: git clone it, then cd into it\n"
+    )
+    assert output.out == ""
+
+
+def test_an_interruption_ends_quietly(monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkout, "check_notebooks", interrupted)
+    assert command_line.main(["check"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("option", "status"), [([], 0), (["--check"], 1)])
+def test_build_names_what_changed(option, status, monkeypatch, capsys):
+    monkeypatch.setattr(building, "build", lambda root, run: [root / "exercises" / "x.ipynb"])
+    assert command_line.main(["build", *option]) == status
+    assert capsys.readouterr().out == f"{ROOT / 'exercises' / 'x.ipynb'}\n1 files changed.\n"
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_build_runs_the_notebooks_only_if_asked(run, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(building, "build", lambda root, run: asked.append((root, run)) or [])
+    assert command_line.main(["build", "--check", *(["--run"] if run else [])]) == 0
+    assert asked == [(ROOT, run)]
+    assert capsys.readouterr().out == "Everything was up to date.\n"
+
+
+def test_exercises_gives_the_status_of_the_table(monkeypatch):
+    monkeypatch.setattr(trials, "print_table", lambda root: 5 if root == ROOT else 0)
+    assert command_line.main(["exercises"]) == 5
+
+
+@pytest.mark.parametrize("verb", ["build", "exercises"])
+def test_making_exercises_needs_the_extra_for_teachers(verb, monkeypatch, capsys):
+    monkeypatch.setattr(checkout.importlib.util, "find_spec", lambda name: None)
+    assert command_line.main([verb]) == 1
+    assert "nbgrader is missing: pip install 'chandylamport[teach]'" in capsys.readouterr().err
