@@ -1,0 +1,1 @@
+"""The course on a real engine: everything here needs the extra `spark`, and nothing else does."""
