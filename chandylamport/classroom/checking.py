@@ -10,14 +10,18 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from inspect import isgeneratorfunction, unwrap
+from textwrap import wrap
 from typing import Any
 
 from ..drawing import Picture
 from ..events import Computation
 
 Question = tuple[Any, ...]  # the arguments that follow the computation
+Tried = tuple[Computation, Question, object, object]  # with the right and the given answer
 
 
 @dataclass(frozen=True)
@@ -38,35 +42,40 @@ class Exercise:
 class NotYet(Exception):
     """An answer that is not right yet, with the reason in words and the drawing that shows it."""
 
-    def __init__(self, sentence: str, picture: Picture | None = None, mistake: str = "") -> None:
-        """Keep the parts; the sentence is what is printed."""
+    def __init__(
+        self, sentence: str, drawn: Callable[[], Picture] | None = None, mistake: str = ""
+    ) -> None:
+        """Keep the parts; the sentence is what is printed, the picture is drawn if looked at."""
         super().__init__(sentence)
-        self.picture = picture
+        self._drawn = drawn
         self.mistake = mistake
+
+    @property
+    def picture(self) -> Picture | None:
+        """The drawing, if there is something to see."""
+        return self._drawn() if self._drawn else None
 
     def _render_traceback_(self) -> list[str]:
         """Let IPython print the sentence alone: a traceback through the checker helps nobody."""
-        return [f"Not yet. {self}"]
+        return wrap(f"Not yet. {self}", 88)
 
 
-def check(name: str, function: Callable[..., object], *computations: Computation) -> str:
+def check(name: str, function: Callable[..., object], *computations: Computation) -> None:
     """Try a function on every question of its exercise; raise NotYet at the first wrong answer.
 
     >>> import chandylamport as cl
     >>> check("happens_before", lambda c, e, f: e.position < f.position)
     Traceback (most recent call last):
     ...
-    chandylamport.classroom.checking.NotYet: happens_before(c, a, m?): False, and it should be...
+    chandylamport.classroom.checking.NotYet: happens_before(c, a, m?) gave False, and should give...
     """
     exercise = _find(name)
-    tried: list[
-        tuple[Computation, Question, object, object]
-    ] = []  # with the right and the given answer
+    tried: list[Tried] = []
     stopped: NotYet | None = None
     try:
         for computation in computations or exercise.examples:
             right = [(q, exercise.answer(computation, *q)) for q in exercise.questions(computation)]
-            with _own_work(exercise, function):
+            with _own_work(exercise):
                 for question, expected in right:
                     given = _ask(exercise, function, computation, question)
                     tried.append((computation, question, expected, given))
@@ -76,7 +85,8 @@ def check(name: str, function: Callable[..., object], *computations: Computation
     if verdict is not None:
         _show(verdict)
         raise verdict
-    return f"✓ {name}: {len(tried)} answers, all right"
+    # Printed, not returned: nbgrader takes the value of a test cell for a number of points.
+    print(f"✓ {name}: {len(tried)} {'answer' if len(tried) == 1 else 'answers'}, all right")
 
 
 def hint(name: str) -> None:
@@ -113,18 +123,16 @@ def _ask(
     except Exception as error:
         line = _line_of(error, function)
         cause = f"{type(error).__name__}: {error}"
-        raise NotYet(
-            f"{_call(exercise, q)} stopped{line} with {cause}", exercise.picture(c, *q)
-        ) from error
+        sentence = f"{_call(exercise, q)} stopped{line} with {cause}"
+        raise NotYet(sentence, partial(exercise.picture, c, *q)) from error
     if got is None:
-        raise NotYet(
-            f"{_call(exercise, q)} gave None: is a return missing?", exercise.picture(c, *q)
-        )
-    return got
+        sentence = f"{_call(exercise, q)} gave None: is a return missing?"
+        raise NotYet(sentence, partial(exercise.picture, c, *q))
+    return got[:] if isinstance(got, list) else got  # a list kept in the answer may go on growing
 
 
 def _line_of(error: Exception, function: Callable[..., object]) -> str:
-    file = getattr(getattr(function, "__code__", None), "co_filename", None)
+    file = getattr(getattr(unwrap(function), "__code__", None), "co_filename", None)
     trace, line = error.__traceback__, ""
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:
@@ -133,15 +141,13 @@ def _line_of(error: Exception, function: Callable[..., object]) -> str:
     return line
 
 
-def _judge(
-    exercise: Exercise, tried: Sequence[tuple[Computation, Question, object, object]]
-) -> NotYet | None:
+def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
     """Explain the first wrong answer, and name the known mistake that gives all the answers."""
     wrong = next((t for t in tried if t[2] != t[3]), None)
     if wrong is None:
         return None
     c, question, right, given = wrong
-    sentence = f"{_call(exercise, question)}: {given!r}, and it should be {right!r}: "
+    sentence = f"{_call(exercise, question)} gave {given!r}, and should give {right!r}: "
     sentence += exercise.because(c, *question) + "."
     named = ""
     for text, answer in exercise.mistakes.items():
@@ -150,14 +156,16 @@ def _judge(
             sentence += f" Your answers are those of «{named}»: {advice}."
             break
     sentence += f' If you are stuck: hint("{exercise.name}").'
-    return NotYet(sentence, exercise.picture(c, *question), named)
+    return NotYet(sentence, partial(exercise.picture, c, *question), named)
 
 
 def _show(problem: NotYet) -> None:
-    if problem.picture is not None and "ipykernel" in sys.modules:
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython():
         from IPython.display import display
 
-        display(problem.picture)
+        with suppress(ValueError):  # a lattice that is too large to draw
+            display(*filter(None, [problem.picture]))
 
 
 def _call(exercise: Exercise, question: Question) -> str:
@@ -166,31 +174,36 @@ def _call(exercise: Exercise, question: Question) -> str:
 
 
 @contextmanager
-def _own_work(exercise: Exercise, function: Callable[..., object]) -> Iterator[None]:
-    """While an answer is tried, the package's own answer is not to be had."""
+def _own_work(exercise: Exercise) -> Iterator[None]:
+    """While an answer is tried, the package's own answer is not to be had, by whatever name."""
     import chandylamport
 
-    originals = {name: getattr(chandylamport, name) for name in exercise.not_to_be_called}
-    spaces = [vars(sys.modules[f.__module__]) for f in originals.values()]
-    spaces += [vars(chandylamport), getattr(function, "__globals__", {})]
-    places = [
-        (space, key, name)
-        for name, original in originals.items()
-        for space in spaces
-        for key, value in space.items()
-        if value is original
-    ]
-    for space, key, name in places:
-        space[key] = _refusal(exercise.name, name)
+    originals = [getattr(chandylamport, name) for name in exercise.not_to_be_called]
+    codes = [original.__code__ for original in originals]
+    for original in originals:
+        stand_in = _refuse_to_list if isgeneratorfunction(original) else _refuse
+        original.__code__ = stand_in.__code__.replace(co_name=original.__name__)
     try:
         yield
     finally:
-        for space, key, name in places:
-            space[key] = originals[name]
+        for original, code in zip(originals, codes, strict=True):
+            original.__code__ = code
 
 
-def _refusal(exercise: str, name: str) -> Callable[..., object]:
-    def refuse(*_: object, **__: object) -> object:
-        raise NotYet(f"{exercise} is to be written without the package's own {name}.")
+# These two run in the place of functions of other modules, so they bring along what they need.
+def _refuse(*_: object, **__: object) -> object:
+    from chandylamport.classroom.checking import _refusal
 
-    return refuse
+    raise _refusal()
+
+
+def _refuse_to_list(*_: object, **__: object) -> Iterator[object]:
+    from chandylamport.classroom.checking import _refusal
+
+    raise _refusal()
+    yield
+
+
+def _refusal() -> NotYet:
+    name = sys._getframe(1).f_code.co_name
+    return NotYet(f"This is to be written without the package's own {name}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -29,5 +30,5 @@ def show_source(what: ModuleType | type | Any) -> Source:
     >>> print(show_source(concurrent).text.splitlines()[0])
     def concurrent(computation: Computation, e: Event, f: Event) -> bool:
     """
-    text = inspect.getsource(what).rstrip()
-    return Source(re.sub(r"\n\n +>>> (?:.|\n)*?(?=\n *\"\"\")", "", text))
+    text = textwrap.dedent(inspect.getsource(what)).rstrip()
+    return Source(re.sub(r'\n\n +>>> (?:.|\n)*?\n *"""', '"""', text))

@@ -7,12 +7,16 @@ write: marked `@wrong(of, mistake)` with the name that the message must give, or
 from __future__ import annotations
 
 import runpy
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbgrader.preprocessors import ClearHiddenTests
 
 from .building import unsolved
 from .checking import NotYet
@@ -28,17 +32,15 @@ class Trial:
     of: str
     title: str
     mistake: str | None
-    answer: Answer | None
+    answer: Answer
 
-    def outcome(self, root: Path) -> str:
+    def outcome(self, root: Path, *, hidden: bool = True) -> str:
         """Run the notebook with this answer: "accepted", or the first reason for refusing it."""
-        path = root / "solutions" / f"{self.notebook}.ipynb"
-        refused = list(refusals(path.read_text(encoding="utf-8"), {self.of: self.answer}))
-        return refused[0] if refused else "accepted"
+        text = (root / "solutions" / f"{self.notebook}.ipynb").read_text(encoding="utf-8")
+        return next(refusals(text, {self.of: self.answer}, hidden=hidden), "accepted")
 
-    def as_expected(self, root: Path) -> bool:
+    def as_expected(self, outcome: str) -> bool:
         """Whether a right answer is accepted, and a wrong one refused with its mistake named."""
-        outcome = self.outcome(root)
         return outcome == "accepted" if self.mistake is None else f"«{self.mistake}»" in outcome
 
 
@@ -66,35 +68,44 @@ def trials(root: Path) -> Iterator[Trial]:
                 yield Trial(file.stem, of, title.replace("_", " "), mistake, answer)
 
 
-def refusals(notebook: str, replaced: Mapping[str, Answer | None]) -> Iterator[str]:
+def refusals(
+    text: str, replaced: Mapping[str, Answer] | None = None, *, hidden: bool = True
+) -> Iterator[str]:
     """Run a notebook with some of its functions replaced; give the words of each failed test."""
+    notebook: Any = nbformat.reads(text, as_version=4)
+    if not hidden:
+        notebook, _ = ClearHiddenTests().preprocess(notebook, {})
     space: dict[str, Any] = {"__name__": "notebook"}
-    for cell in nbformat.reads(notebook, as_version=4).cells:
-        if cell.cell_type != "code":
-            continue
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         try:
-            exec(compile(cell.source, cell.id, "exec"), space)
-        except NotYet as reason:
-            yield str(reason)
-        except NotImplementedError:
-            yield "still to be written"
-        space |= {name: answer for name, answer in replaced.items() if name in space and answer}
+            with redirect_stdout(StringIO()):
+                exec(compile(cell.source, cell.id, "exec"), space)
+        except Exception as reason:  # where there are no marks, a wrong answer may well crash
+            if cell.metadata.get("nbgrader", {}).get("grade"):
+                yield str(reason) if isinstance(reason, NotYet) else repr(reason)
+        space |= {name: answer for name, answer in (replaced or {}).items() if name in space}
 
 
 def print_table(root: Path) -> int:
-    """Print how each exercise judges its trials; the number of surprises is the exit status."""
-    surprises = 0
+    """Print how each exercise judges its trials; the exit status is 1 if one is a surprise."""
+    told: Counter[str] = Counter()
     for source in sorted((root / "solutions").glob("*.ipynb")):
-        solved = not list(refusals(source.read_text(encoding="utf-8"), {}))
-        fails = len(list(refusals(unsolved(source), {})))
-        surprises += (not solved) + (fails == 0)
-        print(f"\n{source.stem}: {'solved' if solved else 'NOT SOLVED'} by its solution,", end=" ")
-        print(f"{fails} failed tests unsolved" if fails else "PASSES UNSOLVED")
+        solved = not list(refusals(source.read_text(encoding="utf-8")))
+        fails = len(list(refusals(unsolved(source))))
+        told["surprises"] += (not solved) + (fails == 0)
+        print(f"{source.stem}: its solution {'passes' if solved else 'DOES NOT PASS'};", end=" ")
+        print(f"unsolved, {fails} tests fail" if fails else "PASSES UNSOLVED")
         for trial in (t for t in trials(root) if t.notebook == source.stem):
-            good = trial.as_expected(root)
-            surprises += not good
-            kind = "right" if trial.mistake is None else "wrong"
-            print(f"  {'✓' if good else '✗'} {kind}  {trial.of}: {trial.title}")
-            print(f"      {trial.outcome(root)}")
-    print(f"\n{surprises} surprises" if surprises else "\neach exercise judges as it should")
-    return min(surprises, 1)
+            outcome = trial.outcome(root)
+            good = trial.as_expected(outcome)
+            verdict = outcome if not good else f"refused: «{trial.mistake}»"
+            if good and trial.outcome(root, hidden=False) == "accepted":
+                verdict = "accepted" if trial.mistake is None else f"{verdict} (by a hidden test)"
+            print(f"  {'✓' if good else '✗'} {trial.of:22} {trial.title:42} {verdict}")
+            told[verdict.split(":")[0] if good else "surprises"] += 1
+        print()
+    print(
+        f"{told['refused']} wrong answers refused by name, {told['accepted']} right ones", end=" "
+    )
+    print(f"accepted, {told['surprises'] or 'no'} surprises")
+    return min(told["surprises"], 1)

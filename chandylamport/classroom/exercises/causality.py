@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 
 from ...causality import concurrent, happens_before, lamport_clocks, vector_clocks
 from ...cuts import Cut
 from ...diagrams import computation
 from ...drawing import Picture, draw
+from ...drawing.picture import Text
 from ...events import Computation, Event
 from ..checking import Exercise
 
@@ -16,6 +18,8 @@ CHAIN = computation("p: a m!\nq: m? b n!\nr: d n? e")
 CROSS = computation("p: m! n?\nq: n! m?", payloads={"m": 50, "n": 80})
 STREAM = computation("p: m! n! a\nq: m? b n?", payloads={"m": 50, "n": 50})
 UNDER_WAY = computation("p: m!q k?\nq: a k!", payloads={"m": 20, "k": 5})
+
+Relation = Callable[[Computation, Event, Event], bool]
 
 
 def pairs(c: Computation) -> Iterator[tuple[Event, Event]]:
@@ -40,6 +44,21 @@ def one_message(c: Computation, e: Event, f: Event) -> bool:
     return any(direct(c, g, h) for g in sends for h in receives)
 
 
+def chains(message: Callable[[Event, Event], bool]) -> Relation:
+    """The chains of local steps and of messages as somebody understands them."""
+
+    def reaches(c: Computation, e: Event, f: Event) -> bool:
+        ahead, seen = [e], set[Event]()
+        while ahead:
+            g = ahead.pop()
+            new = [h for h in c if h not in seen and (local(c, g, h) or message(g, h))]
+            seen.update(new)
+            ahead += new
+        return f in seen
+
+    return reaches
+
+
 def by_lamport(c: Computation, e: Event, f: Event) -> bool:
     """Whether e has the smaller Lamport clock."""
     clock = lamport_clocks(c)
@@ -58,7 +77,7 @@ def chain(c: Computation, e: Event, f: Event) -> str:
 def why_ordered(c: Computation, e: Event, f: Event) -> str:
     """Why e happens before f, or why not."""
     if e == f:
-        return "the question is about one event and itself"
+        return "no event happens before itself, and none is concurrent with itself"
     if happens_before(c, e, f):
         return f"there is the chain {chain(c, e, f)}"
     if happens_before(c, f, e):
@@ -67,8 +86,16 @@ def why_ordered(c: Computation, e: Event, f: Event) -> str:
 
 
 def past_of(c: Computation, e: Event, f: Event) -> Picture:
-    """The causal past of f, shaded."""
-    return draw(c, Cut(vector_clocks(c)[f]))
+    """The later event and its causal past, shaded."""
+    later = e if happens_before(c, f, e) else f
+    picture = draw(c, Cut(vector_clocks(c)[later]))
+    verdict = picture.alt.splitlines()[-1]  # speaks of cuts, which are the next chapter's
+    words = f"Shaded: {later.name} of {later.process} and all that happens before it."
+    shapes = tuple(
+        replace(shape, text=words) if isinstance(shape, Text) and shape.text == verdict else shape
+        for shape in picture.shapes
+    )
+    return replace(picture, shapes=shapes, alt=picture.alt.replace(verdict, words))
 
 
 HAPPENS_BEFORE = Exercise(
@@ -87,12 +114,24 @@ HAPPENS_BEFORE = Exercise(
             lambda c, e, f: e == f or happens_before(c, e, f)
         ),
         "both directions: a message leads from its send to its receive, never back": (
-            lambda c, e, f: happens_before(c, e, f) or happens_before(c, f, e)
+            chains(lambda e, f: bool({*e.sends} & {*f.receives} or {*e.receives} & {*f.sends}))
+        ),
+        "one send per event: an event may send several messages": (
+            chains(lambda e, f: bool({*e.sends[:1]} & {*f.receives}))
+        ),
+        "one receive per event: an event may receive several messages": (
+            chains(lambda e, f: bool({*e.sends} & {*f.receives[:1]}))
+        ),
+        "not after, so before: two events may also be concurrent": (
+            lambda c, e, f: e != f and not happens_before(c, f, e)
         ),
         "backwards: cause and effect are exchanged": lambda c, e, f: happens_before(c, f, e),
         "a clock instead of a chain: a smaller Lamport clock proves nothing": by_lamport,
         "positions compared: positions count only within one process": (
             lambda c, e, f: e.position < f.position
+        ),
+        "the order of one run: concurrent events come in either order": (
+            lambda c, e, f: c.order.index(e) < c.order.index(f)
         ),
     },
     hints=(
@@ -123,6 +162,9 @@ CONCURRENT = Exercise(
         ),
         "no chains: a chain orders events that no message joins": (
             lambda c, e, f: e != f and not direct(c, e, f) and not direct(c, f, e)
+        ),
+        "ordered instead: two events are concurrent if NEITHER happens before the other": (
+            lambda c, e, f: happens_before(c, e, f) or happens_before(c, f, e)
         ),
         "equal Lamport clocks: concurrent events may have different Lamport clocks": (
             lambda c, e, f: e != f and not by_lamport(c, e, f) and not by_lamport(c, f, e)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import combinations, permutations, product
+from math import inf
 
-from ...cuts import Cut, consistent_cuts, cut_of, in_transit, is_consistent, orphans
+from ...causality import concurrent
+from ...cuts import Cut, consistent_cuts, cut_of, frontier, in_transit, is_consistent, orphans
 from ...drawing import draw
 from ...events import Channel, Computation, Message
 from ..checking import Exercise
@@ -21,6 +23,11 @@ def all_cuts(c: Computation) -> Iterator[Cut]:
 def no_orphan(c: Computation, cut: Cut, among: Callable[[Message], bool]) -> bool:
     """Whether no message of some kind is an orphan."""
     return not any(among(c.messages[m]) for m in orphans(c, cut))
+
+
+def neighbours_only(c: Computation, cut: Cut) -> bool:
+    """Whether no message between processes on adjacent lines is an orphan."""
+    return no_orphan(c, cut, lambda m: abs(c.index[m.src] - c.index[m.dst]) == 1)
 
 
 def why_consistent(c: Computation, cut: Cut) -> str:
@@ -57,14 +64,22 @@ IS_CONSISTENT = Exercise(
         "an empty prefix refused: a cut may hold no event of a process": (
             lambda c, cut: not orphans(c, cut) and all(cut[p] for p in c.processes)
         ),
-        "neighbours only: any two processes may exchange messages": (
-            lambda c, cut: no_orphan(c, cut, lambda m: abs(c.index[m.src] - c.index[m.dst]) == 1)
-        ),
+        "neighbours only: any two processes may exchange messages": neighbours_only,
         "the frontier's own messages only: an orphan may have arrived earlier": (
             lambda c, cut: no_orphan(c, cut, lambda m: m.received == cut[m.dst])
         ),
-        "first process only: every process may have received an orphan": (
-            lambda c, cut: no_orphan(c, cut, lambda m: m.dst == c.processes[0])
+        "the first message only: return True belongs after the loop, when all are seen": (
+            lambda c, cut: no_orphan(c, cut, lambda m: m == next(iter(c.messages.values())))
+        ),
+        "a concurrent frontier: a cut may end at a cause in p and at its effect in q": (
+            lambda c, cut: all(
+                concurrent(c, *two) for two in combinations(frontier(c, cut).values(), 2)
+            )
+        ),
+        "a message that never arrives refused: m.received is None means not received": (
+            lambda c, cut: all(
+                m.sent <= cut[m.src] or (m.received or 0) > cut[m.dst] for m in c.messages.values()
+            )
         ),
         "off by one: the event at position k is inside if k is at most the number in the cut": (
             lambda c, cut: (
@@ -89,23 +104,35 @@ def sent(c: Computation, cut: Cut, src: str, dst: str) -> list[Message]:
     return [c.messages[name] for name in inside if c.messages[name].dst == dst]
 
 
+def left(c: Computation, cut: Cut, src: str, dst: str) -> list[Message]:
+    """The messages in transit on one channel, in the order of sending."""
+    return [c.messages[name] for name in in_transit(c, cut).get(Channel(src, dst), ())]
+
+
+def arrival(m: Message) -> float:
+    """The position of the receive, beyond all others if it never happens."""
+    return m.received or inf
+
+
 def channel_state(c: Computation, cut: Cut, src: str, dst: str) -> list[object]:
     """The payloads in transit on one channel, in the order of sending."""
-    return [c.messages[m].payload for m in in_transit(c, cut).get(Channel(src, dst), ())]
+    return [m.payload for m in left(c, cut, src, dst)]
 
 
 def why_in_channel(c: Computation, cut: Cut, src: str, dst: str) -> str:
     """Which messages are in the channel."""
-    names = in_transit(c, cut).get(Channel(src, dst), ())
-    if not names:
+    words = [f"{m.name} with payload {m.payload!r}" for m in left(c, cut, src, dst)]
+    if not words:
         return f"all that {src} sent to {dst} inside the cut is received inside"
-    return f"sent inside the cut and not received inside: {', then '.join(names)}"
+    return f"sent inside the cut and not received inside: {', then '.join(words)}"
 
 
 CHANNEL_STATE = Exercise(
     name="channel_state",
     answer=channel_state,
-    questions=lambda c: ((cut, *ends) for cut in consistent_cuts(c) for ends in c.channels),
+    questions=lambda c: (
+        (cut, *ends) for cut in consistent_cuts(c) for ends in permutations(c.processes, 2)
+    ),
     because=why_in_channel,
     picture=lambda c, cut, src, dst: draw(c, cut),
     examples=(CROSS, STREAM, UNDER_WAY),
@@ -123,12 +150,29 @@ CHANNEL_STATE = Exercise(
         "last sent first: a channel holds its messages in the order of sending": (
             lambda c, *channel: channel_state(c, *channel)[::-1]
         ),
+        "sorted: a channel holds its messages in the order of sending, not of size": (
+            lambda c, *channel: sorted(channel_state(c, *channel), key=str)
+        ),
+        "the order of arrival: a channel holds its messages in the order of sending": (
+            lambda c, *channel: [m.payload for m in sorted(left(c, *channel), key=arrival)]
+        ),
         "names instead of payloads: the channel holds what was sent, m.payload": (
-            lambda c, cut, *ends: list(in_transit(c, cut).get(Channel(*ends), ()))
+            lambda c, *channel: [m.name for m in left(c, *channel)]
         ),
         "messages that never arrive forgotten: m.received is None means still in the channel": (
             lambda c, cut, *ends: [
                 m.payload for m in sent(c, cut, *ends) if (m.received or 0) > cut[m.dst]
+            ]
+        ),
+        "the channel back: what goes from dst to src is on another channel": (
+            lambda c, cut, src, dst: channel_state(c, cut, dst, src)
+        ),
+        "off by one: a send at position k is inside if k is at most the number in the cut": (
+            lambda c, cut, *ends: [m.payload for m in left(c, cut, *ends) if m.sent != cut[m.src]]
+        ),
+        "off by one: a receive at position k is outside only if k exceeds the number in the cut": (
+            lambda c, cut, *ends: [
+                m.payload for m in sent(c, cut, *ends) if arrival(m) >= cut[m.dst]
             ]
         ),
         "all channels together: only what goes from src to dst is on this channel": (
