@@ -23,5 +23,6 @@ from .cuts import (
 from .diagrams import computation
 from .drawing import Picture, draw, draw_lattice
 from .events import Channel, Computation, Event, Log, MalformedComputation, Message
+from .formats import SHIVIZ, read_json, read_shiviz, to_json, to_shiviz
 
 __version__ = "0.1.0"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
-from operator import gt
 
 from .events import Computation, Event
 
@@ -40,18 +39,13 @@ class VectorClocks(Mapping[Event, dict[str, int]]):
             clock[me] += 1
             for name in event.receives:
                 carried = self.row(index[messages[name].src], messages[name].sent)
-                if any(map(gt, carried, clock)):
-                    clock = array("I", map(max, carried, clock))
+                clock = array("I", map(max, clock, carried))
             self._rows[me].extend(clock)
 
     def row(self, process: int, position: int) -> array[int]:
         """Give the clock of an event by number, or of the start of a process at position 0."""
         width = len(self._rows)
         return self._rows[process][position * width : (position + 1) * width]
-
-    def column(self, process: int, other: int) -> array[int]:
-        """Give, for each position of a process from 0, how many events of another it knows."""
-        return self._rows[process][other :: len(self._rows)]
 
     def known(self, event: Event, process: str) -> int:
         """How many events of a process are in the causal past of this event."""

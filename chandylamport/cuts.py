@@ -10,8 +10,9 @@ vector time: Mattern 1989. Possibly and definitely: Cooper and Marzullo 1991.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from keyword import iskeyword
 from operator import le
 
 from .events import Channel, Computation, Event
@@ -39,7 +40,7 @@ class Cut:
         self._counts = dict(counts)
 
     @classmethod
-    def of(cls, **counts: int) -> Cut:
+    def of(cls, /, **counts: int) -> Cut:
         """Make a cut from keywords: `Cut.of(p=1, q=2)`."""
         return cls(counts)
 
@@ -69,7 +70,7 @@ class Cut:
         return hash(frozenset((p, n) for p, n in self._counts.items() if n))
 
     def __repr__(self) -> str:
-        if all(p.isidentifier() for p in self):
+        if all(p.isidentifier() and not iskeyword(p) for p in self):
             return f"Cut.of({', '.join(f'{p}={n}' for p, n in self._counts.items())})"
         return f"Cut({self._counts!r})"
 
@@ -147,11 +148,11 @@ def in_transit(computation: Computation, cut: Cut) -> dict[Channel, tuple[str, .
     {('p', 'q'): ('m', 'n')}
     """
     counts_of(computation, cut)
-    channels: dict[Channel, tuple[str, ...]] = {}
+    channels: dict[Channel, list[str]] = defaultdict(list)
     for m in computation.messages.values():
         if m.sent <= cut[m.src] and (m.received is None or m.received > cut[m.dst]):
-            channels[m.channel] = (*channels.get(m.channel, ()), m.name)
-    return channels
+            channels[m.channel].append(m.name)
+    return {channel: tuple(names) for channel, names in channels.items()}
 
 
 def least_consistent_above(computation: Computation, cut: Cut) -> Cut:
@@ -161,7 +162,7 @@ def least_consistent_above(computation: Computation, cut: Cut) -> Cut:
     >>> least_consistent_above(computation("p: m!\\nq: m?"), Cut.of(q=1))
     Cut.of(p=1, q=1)
     """
-    rows = map(computation.clocks.row, *zip(*enumerate(counts_of(computation, cut)), strict=True))
+    rows = (computation.clocks.row(i, n) for i, n in enumerate(counts_of(computation, cut)))
     return cut_of(computation, map(max, zip(*rows, strict=True)))
 
 
@@ -218,11 +219,8 @@ def _lexical_successor(computation: Computation, counts: Counts) -> Counts | Non
             continue
         step = row(i, counts[i] + 1)
         if all(map(le, step[:i], counts[:i])):
-            rows = [row(j, n) for j, n in enumerate(counts[:i])] + [step]
-            return (
-                *counts[:i],
-                *(max(column) for column in zip(*(r[i:] for r in rows), strict=True)),
-            )
+            known = [step, *(row(j, n) for j, n in enumerate(counts[:i]))]
+            return (*counts[:i], *(max(entries) for entries in list(zip(*known, strict=True))[i:]))
     return None
 
 
@@ -230,38 +228,48 @@ def count_consistent_cuts(computation: Computation) -> int:
     """Count the consistent cuts; list them only as far as the processes are entangled.
 
     A message ties two processes only. So place one process after the other, and remember the
-    cuts of those alone that have messages with a process still to come.
+    prefixes of those alone that have messages with a process still to come.
 
     >>> from chandylamport import computation
     >>> count_consistent_cuts(computation("p: a b\\nq: d e\\nr: f g"))
     27
     """
-    clocks = computation.clocks
     ties: dict[int, set[int]] = {i: set() for i in range(len(computation.processes))}
     for channel in computation.channels:
         src, dst = computation.index[channel.src], computation.index[channel.dst]
         ties[src].add(dst)
         ties[dst].add(src)
-    waiting, open_ones = set(ties), list[int]()
-    table: Counter[Counts] = Counter({(): 1})
+    waiting = set(ties)
+
+    def burden(i: int) -> tuple[int, int, int]:
+        """How many more prefixes there are to remember once process i has its place."""
+        freed = sum(ties[j] & waiting == {i} for j in ties[i] - waiting)
+        return bool(ties[i] & waiting) - freed, len(ties[i] & waiting), i
+
+    cuts: Counter[tuple[tuple[int, int], ...]] = Counter({(): 1})  # by the prefixes to remember
     while waiting:
-        i = min(waiting, key=lambda i: (len(ties[i] & waiting), i))
+        i = min(waiting, key=burden)
         waiting.remove(i)
-        near = [(at, j, clocks.column(i, j)) for at, j in enumerate(open_ones) if j in ties[i]]
-        keep = [at for at, j in enumerate([*open_ones, i]) if ties[j] & waiting]
-        placed: Counter[Counts] = Counter()
-        for counts, ways in table.items():
-            low = max((clocks.row(j, counts[at])[i] for at, j, _ in near), default=0)
-            high = len(computation.histories[i])
-            high = min((bisect_right(needs, counts[at]) - 1 for at, _, needs in near), default=high)
+        larger: Counter[tuple[tuple[int, int], ...]] = Counter()
+        for prefixes, number in cuts.items():
+            room = _room(computation, i, [(j, n) for j, n in prefixes if j in ties[i]])
+            rest = tuple((j, n) for j, n in prefixes if ties[j] & waiting)
             if ties[i] & waiting:
-                for n in range(low, high + 1):
-                    placed[tuple((*counts, n)[at] for at in keep)] += ways
-            elif low <= high:
-                placed[tuple(counts[at] for at in keep)] += ways * (high - low + 1)
-        open_ones = [[*open_ones, i][at] for at in keep]
-        table = placed
-    return table[()]
+                for n in room:
+                    larger[(*rest, (i, n))] += number
+            else:
+                larger[rest] += number * len(room)
+        cuts = larger
+    return cuts[()]
+
+
+def _room(computation: Computation, i: int, others: Iterable[tuple[int, int]]) -> range:
+    """The positions of process i that agree with the prefixes of some others."""
+    row, low, high = computation.clocks.row, 0, len(computation.histories[i])
+    for j, n in others:
+        low = max(low, row(j, n)[i])
+        high = bisect_right(range(high + 1), n, key=lambda at: row(i, at)[j]) - 1
+    return range(low, high + 1)
 
 
 def count_runs(computation: Computation) -> int:

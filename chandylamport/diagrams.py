@@ -13,7 +13,8 @@ from .causality import lamport_clocks
 from .events import Computation, Event, Log, MalformedComputation
 
 WORD = r'[^\s!?,:()"]+'
-ATOM = rf'(?:"(?:[^"\\]|\\.)*"|{WORD})'  # a word, or any text in JSON's double quotes
+TEXT = r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'  # as in JSON
+ATOM = rf"(?:{TEXT}|{WORD})"
 ACTION = rf"{ATOM}(?:!{ATOM}?|\?)"  # m!  m!q  m?
 ACTIONS = rf"{ACTION}(?:,{ACTION})*"
 EVENT = re.compile(rf"\s*(?:({ACTIONS})|({ATOM})(?:\(({ACTIONS})\))?)(?!\S)")
@@ -36,7 +37,7 @@ def computation(
     q:        ask?,answer!  rest
     """
     lines: dict[str, tuple[int, str]] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         parts = LINE.fullmatch(line)
@@ -105,4 +106,4 @@ def _quoted(name: str) -> str:
 
 
 def _unquoted(atom: str) -> str:
-    return str(json.loads(atom)) if atom.startswith('"') else atom
+    return str(json.loads(atom, strict=False)) if atom.startswith('"') else atom

@@ -203,13 +203,13 @@ class Log:
     ) -> None:
         """Write down one event; `sends` gives each message's receiver, "" if a receive tells it."""
         if process not in self._histories and self._all_named:
-            raise MalformedComputation(f"{where}{label}: there is no process {process}")
+            raise MalformedComputation(f"{where}{label or 'event'}: there is no process {process}")
         history = self._histories.setdefault(process, [])
         event = Event(process, len(history) + 1, label, tuple(sends or ()), tuple(receives))
         if where:
             self._where[process, event.position] = where
         if not event.name:
-            raise self._error(event, f"event {event.position} of {process} has no name")
+            raise MalformedComputation(f"{where}event {event.position} of {process} has no name")
         for names, seen, verb in (
             (event.sends, self._sends, "sent"),
             (event.receives, self._receives, "received"),
@@ -227,6 +227,8 @@ class Log:
         """Check the rules and freeze the log; with `fifo`, no message may overtake another."""
         if not self._histories:
             raise MalformedComputation("there is nothing here: a computation needs a process")
+        if "" in self._histories:
+            raise MalformedComputation("a process needs a name")
         for name, receive in self._receives.items():
             if name not in self._sends:
                 rule = f"{receive.process} receives a message that nobody sends"
@@ -296,11 +298,9 @@ class Log:
             seen.append(process)
             process = messages[waits[process]].src
         circle = [waits[process] for process in seen[seen.index(process) :]]
-        links = [f"{m}? needs {m}!" for m in circle]
-        return self._error(
-            self._receives[circle[0]],
-            f"a cycle through time: {', which comes after '.join([*links, f'{circle[0]}?'])}",
-        )
+        after = zip(circle, circle[1:] + circle[:1], strict=True)
+        links = ", which needs ".join(f"{m}!, which comes after {n}?" for m, n in after)
+        return self._error(self._receives[circle[0]], f"a cycle through time: it needs {links}")
 
     def _check_fifo(self, messages: Mapping[str, Message], order: Iterable[Event]) -> None:
         channels: dict[Channel, list[str]] = defaultdict(list)
