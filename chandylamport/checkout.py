@@ -17,8 +17,10 @@ from pathlib import Path
 
 CORE = (
     "events",
+    "log",
     "causality",
     "cuts",
+    "lattice",
     "recorder",
     "chandy_lamport",
     "lai_yang",

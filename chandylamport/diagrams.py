@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 
 from .causality import lamport_clocks
-from .events import Computation, Event, Log, MalformedComputation
+from .events import Computation, Event, MalformedComputation
+from .log import Log
 
 WORD = r'[^\s!?,:()"]+'
 TEXT = r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'  # as in JSON

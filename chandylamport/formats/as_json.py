@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..events import Computation, Event, Log, MalformedComputation, Message
+from ..events import Computation, Event, MalformedComputation, Message
+from ..log import Log
 
 KINDS: Mapping[str, tuple[type, type]] = {  # what it must be, and what the things inside it
     "a string": (str, str),

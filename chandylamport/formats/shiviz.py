@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..causality import lamport_clocks
-from ..events import Computation, Log, MalformedComputation
+from ..events import Computation, MalformedComputation
+from ..log import Log
 from .as_json import object_of, one_line
 
 SHIVIZ = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"  # what `to_shiviz` writes

@@ -7,9 +7,10 @@ from itertools import combinations, permutations, product
 from math import inf
 
 from ...causality import concurrent
-from ...cuts import Cut, consistent_cuts, cut_of, frontier, in_transit, is_consistent, orphans
+from ...cuts import Cut, cut_of, frontier, in_transit, is_consistent, orphans
 from ...drawing import draw
 from ...events import Channel, Computation, Message
+from ...lattice import consistent_cuts
 from ..checking import Exercise
 from .causality import CHAIN, CROSS, STREAM, UNDER_WAY
 

@@ -8,18 +8,17 @@ from functools import partial
 from itertools import accumulate, permutations
 from operator import eq
 
-from ...cuts import (
-    Cut,
+from ...cuts import Cut, in_transit
+from ...drawing import draw_lattice
+from ...events import Channel, Computation, Event
+from ...lattice import (
     consistent_cuts,
     count_consistent_cuts,
     count_runs,
     definitely,
-    in_transit,
     possibly,
     successors,
 )
-from ...drawing import draw_lattice
-from ...events import Channel, Computation, Event
 from ..checking import Exercise
 from .causality import CHAIN, CROSS, STREAM, UNDER_WAY
 from .cuts import all_cuts, neighbours_only
