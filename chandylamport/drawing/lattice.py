@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
 from math import prod
 
-from ..cuts import Counts, Cut, consistent_cuts, count_consistent_cuts, counts_of, cut_of
+from ..cuts import Counts, Cut, counts_of, cut_of
 from ..events import Computation
-from .picture import BLUE, GREY, INK, PALE, SUN, Box, Line, Picture, Point, Text, text_width
+from ..lattice import consistent_cuts, count_consistent_cuts
+from .geometry import Point
+from .picture import BLUE, GREY, INK, PALE, SUN, Box, Line, Picture, Text, text_width
 
-STEP, LIMIT = 58.0, 300
+STEP, HIGH, LIMIT = 58.0, 26.0, 300
 
 
 def draw_lattice(
@@ -37,14 +39,15 @@ def draw_lattice(
     good = {counts_of(computation, cut) for cut in consistent_cuts(computation)}
     chosen = {counts for counts in good if where and where(cut_of(computation, counts))}
     run = [counts_of(computation, cut) for cut in path]
+    _must_be_a_run(computation, run, good)
     shown = list(product(*sizes)) if inconsistent else sorted(good)
 
     width = 16 + max(text_width(_label(counts), 13) for counts in shown)
     spot = _places(shown, width)
     steps = [(a, b) for a in shown for b in _neighbours(a, 1) if b in spot]
-    lines = [_edge(spot, step, run, good) for step in steps]
+    lines = sorted((_edge(spot, step, run, good) for step in steps), key=lambda line: line.width)
     boxes = [
-        Box(x, y, width, 26, *_paint(counts in good, counts in chosen, counts in run))
+        Box(x, y, width, HIGH, *_paint(counts in good, counts in chosen, counts in run))
         for counts, (x, y) in spot.items()
     ]
     words = [
@@ -53,9 +56,9 @@ def draw_lattice(
     ]
     who = ", ".join(computation.processes)
     title = Text(12, 20, f"({who})", 12, GREY, anchor="start")
-    alt = f"Lattice of {who}: {number} consistent cuts"
+    alt = f"Lattice of {who}: {number} consistent cut{'' if number == 1 else 's'}"
+    alt += f", {len(chosen)} of them marked" if where else ""
     alt += f"; {total - number} inconsistent, in grey" if inconsistent else ""
-    alt += f"; {len(chosen)} of them marked" if where else ""
     across = max(*(x + width for x, _ in spot.values()), title.bounds[2] + 12)
     below = max(y for _, y in spot.values()) + 30
     return Picture(round(across), round(below), (*lines, *boxes, *words, title), f"{alt}.")
@@ -65,10 +68,21 @@ def _label(counts: Counts) -> str:
     return ",".join(map(str, counts))
 
 
+def _must_be_a_run(computation: Computation, run: list[Counts], good: set[Counts]) -> None:
+    for counts in run:
+        if counts not in good:
+            raise ValueError(f"path: {cut_of(computation, counts)!r} is not consistent")
+    for before, after in pairwise(run):
+        if after not in _neighbours(before, 1):
+            cuts = " to ".join(repr(cut_of(computation, counts)) for counts in (before, after))
+            raise ValueError(f"path: from {cuts} is not a step of one event")
+
+
 def _edge(
     spot: dict[Counts, Point], step: tuple[Counts, Counts], run: list[Counts], good: set[Counts]
 ) -> Line:
-    ends = spot[step[0]], spot[step[1]]
+    (x0, y0), (x1, y1) = spot[step[0]], spot[step[1]]
+    ends = (x0, y0 - HIGH / 2), (x1, y1 + HIGH / 2)  # between the levels it meets no other cut
     if step in pairwise(run):
         return Line(ends, BLUE, 3.0)
     return Line(ends, INK, 1.2) if {*step} <= good else Line(ends, PALE, 1.0)

@@ -55,7 +55,8 @@ def figure(picture: Picture) -> Figure:
                 axes.text(
                     x,
                     y,
-                    text.replace("$", r"\$"),
+                    text,
+                    parse_math=False,
                     size=size,
                     color=colour,
                     ha=where,

@@ -5,6 +5,7 @@ This file knows nothing of computations: it paints what it is told, in pixels fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
@@ -12,17 +13,21 @@ from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .geometry import Point
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Point = tuple[float, float]
-
-# Okabe and Ito's colours, told apart by colour-blind people; weight and captions serve grey prints.
+# Okabe and Ito's colours, told apart by colour-blind people (the red darker, to be read as text);
+# weight and captions serve grey prints.
 INK, GREY, PALE = "#222222", "#767676", "#c8c8c8"
-BLUE, RED, SHADE, SUN = "#0072b2", "#d55e00", "#e6f0f8", "#ffe9b8"
+BLUE, RED, SHADE, SUN = "#0072b2", "#c04f00", "#e6f0f8", "#ffe9b8"
 FONT = "DejaVu Sans, Verdana, sans-serif"
-_EM = {"ijl'|": 0.3, " .,:;": 0.33, "ft()[]/": 0.41, "!r-": 0.43, "mMW@%—…": 1.0, "w→": 0.85}
+# The wider of DejaVu Sans and Verdana, for each character that is not as wide as most.
+_EM = {"il'": 0.31, " .,j": 0.37, "ft!r": 0.45, "()[]/-:;|": 0.46, "DGHNOQU": 0.79}
+_EM |= {"wM→#&+<=>^~": 0.9, "mW@—…": 1.01, "%": 1.08}
 _WIDTHS = {character: em for group, em in _EM.items() for character in group}
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +99,8 @@ Shape = Line | Area | Dot | Box | Text
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Estimate the width of a text from above, so that no font of the list needs more."""
-    ems = sum(
-        _WIDTHS.get(c, 0.72 if c.isupper() else 1.0 if ord(c) > 0x2E80 else 0.64) for c in text
-    )
-    return ems * size * (1.12 if bold else 1.0)
+    ems = (_WIDTHS.get(c, 1.03 if not c.isascii() else 0.72 if c.isupper() else 0.64) for c in text)
+    return sum(ems) * size * (1.12 if bold else 1.0)
 
 
 @dataclass(frozen=True)
@@ -125,10 +128,11 @@ class Picture:
             f'viewBox="0 0 {w} {h}" role="img" font-family="{FONT}" '
             'style="max-width:100%;height:auto">'
         )
-        desc = f"<title>{escape(self.alt.splitlines()[0])}</title>\n<desc>{escape(self.alt)}</desc>"
+        title = f"<title>{_escape(self.alt.splitlines()[0])}</title>"
+        desc = f"<desc>{_escape(self.alt)}</desc>"
         paper = f'<rect width="{w}" height="{h}" fill="white"/>'
         return "\n".join(
-            [head, desc, paper, *(s for shape in self.shapes for s in _svg(shape)), "</svg>"]
+            [head, title, desc, paper, *(s for shape in self.shapes for s in _svg(shape)), "</svg>"]
         )
 
     def figure(self) -> Figure:
@@ -165,11 +169,8 @@ def arrow_head(line: Line) -> tuple[Point, ...]:
     )
 
 
-def shortened(start: Point, end: Point, by: float) -> tuple[Point, Point]:
-    """A line that stops short of its end, so that an arrow head touches a dot, not covers it."""
-    length = hypot(end[0] - start[0], end[1] - start[1]) or 1
-    rest = (length - by) / length
-    return start, (start[0] + rest * (end[0] - start[0]), start[1] + rest * (end[1] - start[1]))
+def _escape(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))
 
 
 def _n(number: float) -> str:
@@ -194,7 +195,7 @@ def _svg(shape: Shape) -> list[str]:
             return [f'<polygon points="{_path(points)}" fill="{fill}"/>']
         case Dot(x, y, radius, fill, note):
             circle = f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"'
-            return [f"{circle}><title>{escape(note)}</title></circle>" if note else f"{circle}/>"]
+            return [f"{circle}><title>{_escape(note)}</title></circle>" if note else f"{circle}/>"]
         case Box(x, y, width, height, fill, colour, line, dashes):
             dash = f' stroke-dasharray="{" ".join(map(_n, dashes))}"' if dashes else ""
             place = f'x="{_n(x - width / 2)}" y="{_n(y - height / 2)}"'
@@ -205,4 +206,4 @@ def _svg(shape: Shape) -> list[str]:
             weight = ' font-weight="bold"' if bold else ""
             edge = 'stroke="white" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
             place = f'x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{_n(size)}"'
-            return [f'<text {place} fill="{colour}" {edge}{weight}>{escape(text)}</text>']
+            return [f'<text {place} fill="{colour}" {edge}{weight}>{_escape(text)}</text>']

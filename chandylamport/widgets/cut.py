@@ -6,9 +6,15 @@ from html import escape
 
 import ipywidgets
 
-from ..cuts import Cut, greatest_consistent_below, is_consistent, least_consistent_above
+from ..cuts import (
+    Cut,
+    counts_of,
+    greatest_consistent_below,
+    is_consistent,
+    least_consistent_above,
+)
 from ..drawing import draw
-from ..drawing.spacetime import cut_verdict
+from ..drawing.captions import cut_verdict
 from ..events import Computation
 
 
@@ -26,6 +32,7 @@ class MovableCut(ipywidgets.VBox):  # type: ignore[misc]
         """Begin with a cut, by default the empty one."""
         self._computation = computation
         start = start or Cut({})
+        counts_of(computation, start)
         self.sliders = {
             process: ipywidgets.IntSlider(
                 value=start[process],
@@ -40,7 +47,7 @@ class MovableCut(ipywidgets.VBox):  # type: ignore[misc]
         up = ipywidgets.Button(description="least consistent above")
         down = ipywidgets.Button(description="greatest consistent below")
         for button in (up, down):
-            button.layout.width = "14em"
+            button.layout.width = "16em"
         up.on_click(lambda _: self.move(least_consistent_above(computation, self.cut)))
         down.on_click(lambda _: self.move(greatest_consistent_below(computation, self.cut)))
         self._view = ipywidgets.HTML()
@@ -59,6 +66,7 @@ class MovableCut(ipywidgets.VBox):  # type: ignore[misc]
 
     def move(self, cut: Cut) -> None:
         """Put all sliders where this cut is."""
+        counts_of(self._computation, cut)
         for process, slider in self.sliders.items():
             slider.value = cut[process]
 
