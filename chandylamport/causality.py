@@ -66,7 +66,7 @@ class VectorClocks(Mapping[Event, dict[str, int]]):
 
 
 def vector_clocks(computation: Computation) -> Mapping[Event, dict[str, int]]:
-    """Give the vector clock of every event: e → f exactly if f's clock knows e.
+    """Give the vector clock of every event: for different events, e → f if f's clock counts e.
 
     The clocks are made once for a computation, in one pass; each look-up is then immediate.
     """

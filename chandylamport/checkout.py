@@ -31,7 +31,7 @@ CORE = (
 )
 CORE_BUDGET, PACKAGE_BUDGET = 1_500, 5_000  # lines: a small package can be read whole
 # One notebook or module stays with one worker.
-PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope"]
+PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rs"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
 NOTHING_COLLECTED = 5  # pytest's exit status
 

@@ -3,7 +3,8 @@
 This chapter knows what happened and what happened before what. It knows no states and no
 algorithm: how a system finds a consistent cut of itself is the next question.
 
-Chandy and Lamport, "Distributed snapshots", 1985, doi:10.1145/214451.214456.
+Mattern, "Virtual time and global states of distributed systems", 1989. Global states: Chandy and
+Lamport, "Distributed snapshots", 1985, doi:10.1145/214451.214456.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ def computation(
     """Read a typed diagram: one line for each process, its events from left to right.
 
     A bare word is an internal event; `m!` sends m and `m?` receives it; `m!q` sends m to q, who
-    never receives it here. One event that does several things is `m?,n!`, or `b(m?,n!)` with a
-    name of its own. Double quotes allow any text in a name. Only the order on each line counts,
-    not the column.
+    has not received it when the computation ends. One event that does several things is `m?,n!`,
+    or `b(m?,n!)` with a name of its own. Double quotes allow any text in a name. Only the order
+    on each line counts, not the column.
 
     >>> print(computation("p: ask!  answer?\\nq: ask?,answer!  rest"))
     p:  ask!                answer?

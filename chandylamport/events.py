@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MalformedComputation(ValueError):
-    """A description that no distributed system can have produced: it names event and rule."""
+    """A description of what cannot have happened, or not as was asked: it names event and rule."""
 
 
 class Channel(NamedTuple):

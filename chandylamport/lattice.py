@@ -30,7 +30,7 @@ def _next(computation: Computation, counts: Counts) -> Iterator[Counts]:
 
 
 def consistent_cuts(computation: Computation) -> Iterator[Cut]:
-    """List the consistent cuts in lexicographic order, which is bottom to top.
+    """List the consistent cuts in lexicographic order: none comes before one that it contains.
 
     The next one moves the last process that can move while those before it stand still, and
     puts those after it as low as causality allows (Garg's lexical enumeration).

@@ -128,7 +128,8 @@ def _ask(
     if got is None:
         sentence = f"{_call(exercise, q)} gave None: is a return missing?"
         raise NotYet(sentence, partial(exercise.picture, c, *q))
-    return got[:] if isinstance(got, list) else got  # a list kept in the answer may go on growing
+    # A copy, for a list that is kept in the answer may go on growing; a tuple will do as well.
+    return list(got) if isinstance(got, list | tuple) else got
 
 
 def _line_of(error: Exception, function: Callable[..., object]) -> str:

@@ -70,7 +70,8 @@ def read_shiviz(text: str, parser: str, delimiter: str | None = None) -> list[Co
 
     The parser is a regular expression with the groups host, clock and event, in JavaScript's
     spelling or Python's; text that it does not match is skipped. The delimiter parts one
-    execution from the next. Where a clock learns of another process, there was a message.
+    execution from the next. The messages are the fewest that explain the clocks:
+    happens-before is that of the log, what is in transit is not known.
 
     >>> [c] = read_shiviz('p {"p": 1}\\nask\\nq {"p": 1, "q": 1}\\nhear', SHIVIZ)
     >>> print(c)

@@ -83,7 +83,7 @@ def counts_positions_from_zero(c, cut):
     return True
 
 
-@wrong("is_consistent", "a message that never arrives refused")
+@wrong("is_consistent", "a message under way at the end refused")
 def takes_none_for_zero(c, cut):
     return not any(
         (m.received or 0) <= cut[m.dst] and m.sent > cut[m.src] for m in c.messages.values()

@@ -61,7 +61,7 @@ def gives_the_names(c, cut, src, dst):
     return [m.name for m in on_channel(c, src, dst) if in_transit(m, cut)]
 
 
-@wrong("channel_state", "messages that never arrive forgotten")
+@wrong("channel_state", "messages under way at the end forgotten")
 def looks_for_later_receives(c, cut, src, dst):
     state = []
     for e in c.history(dst)[cut[dst] :]:

@@ -45,7 +45,7 @@ def test_a_wrong_answer_is_explained_by_its_reason_and_the_name_of_the_mistake()
     assert str(problem) == (
         "happens_before(c, a, m?) gave False, and should give True: there is the chain "
         "a → m! → m?. Your answers are those of «no chains»: the relation is transitive, so "
-        'follow a step by a step. If you are stuck: hint("happens_before").'
+        'one step may follow another. If you are stuck: hint("happens_before").'
     )
     assert problem.mistake == "no chains"
 

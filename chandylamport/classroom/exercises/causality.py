@@ -14,7 +14,7 @@ from ...drawing.picture import Text
 from ...events import Computation, Event
 from ..checking import Exercise
 
-CHAIN = computation("p: a m!\nq: m? b n!\nr: d n? e")
+CHAIN = computation("p: a m!\nq: m? b n!\nr: d n? z")
 CROSS = computation("p: m! n?\nq: n! m?", payloads={"m": 50, "n": 80})
 STREAM = computation("p: m! n! a\nq: m? b n?", payloads={"m": 50, "n": 50})
 UNDER_WAY = computation("p: m!q k?\nq: a k!", payloads={"m": 20, "k": 5})
@@ -107,7 +107,7 @@ HAPPENS_BEFORE = Exercise(
     examples=(CHAIN, CROSS, STREAM, UNDER_WAY),
     not_to_be_called=("happens_before", "concurrent"),
     mistakes={
-        "no chains: the relation is transitive, so follow a step by a step": direct,
+        "no chains: the relation is transitive, so one step may follow another": direct,
         "local order only: a send also happens before its receive": local,
         "one message only: a chain may pass through many messages": one_message,
         "an event before itself: no event happens before itself": (
@@ -126,7 +126,7 @@ HAPPENS_BEFORE = Exercise(
             lambda c, e, f: e != f and not happens_before(c, f, e)
         ),
         "backwards: cause and effect are exchanged": lambda c, e, f: happens_before(c, f, e),
-        "a clock instead of a chain: a smaller Lamport clock proves nothing": by_lamport,
+        "a clock instead of a chain: a smaller Lamport clock does not prove it": by_lamport,
         "positions compared: positions count only within one process": (
             lambda c, e, f: e.position < f.position
         ),

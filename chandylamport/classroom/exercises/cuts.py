@@ -77,7 +77,7 @@ IS_CONSISTENT = Exercise(
                 concurrent(c, *two) for two in combinations(frontier(c, cut).values(), 2)
             )
         ),
-        "a message that never arrives refused: m.received is None means not received": (
+        "a message under way at the end refused: m.received is None means not received": (
             lambda c, cut: all(
                 m.sent <= cut[m.src] or (m.received or 0) > cut[m.dst] for m in c.messages.values()
             )
@@ -93,7 +93,7 @@ IS_CONSISTENT = Exercise(
     },
     hints=(
         "it is enough to look at the messages, one by one.",
-        "a message has m.src, m.sent, m.dst, m.received; m.received is None if it never arrives.",
+        "a message has m.src, m.sent, m.dst, m.received; m.received is None while it is under way.",
         "look for a message with its receive inside the cut and its send outside.",
     ),
 )
@@ -160,7 +160,7 @@ CHANNEL_STATE = Exercise(
         "names instead of payloads: the channel holds what was sent, m.payload": (
             lambda c, *channel: [m.name for m in left(c, *channel)]
         ),
-        "messages that never arrive forgotten: m.received is None means still in the channel": (
+        "messages under way at the end forgotten: m.received is None means still in the channel": (
             lambda c, cut, *ends: [
                 m.payload for m in sent(c, cut, *ends) if (m.received or 0) > cut[m.dst]
             ]
