@@ -51,8 +51,8 @@ def draw_lattice(
         for counts, (x, y) in spot.items()
     ]
     words = [
-        Text(x, y + 4.5, _label(counts), 13, INK if counts in good else GREY)
-        for counts, (x, y) in spot.items()
+        Text(x, y + 4.5, _label(counts), 13, INK if counts in good else GREY, ground=box.fill)
+        for (counts, (x, y)), box in zip(spot.items(), boxes, strict=True)
     ]
     who = ", ".join(computation.processes)
     title = Text(12, 20, f"({who})", 12, GREY, anchor="start")

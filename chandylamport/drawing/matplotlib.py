@@ -49,9 +49,9 @@ def figure(picture: Picture) -> Figure:
                         zorder=depth,
                     )
                 )
-            case Text(x, y, text, size, colour, anchor, bold):
+            case Text(x, y, text, size, colour, anchor, bold, ground):
                 where = {"start": "left", "middle": "center", "end": "right"}[anchor]
-                edge = [patheffects.withStroke(linewidth=3, foreground="white")]
+                edge = [patheffects.withStroke(linewidth=3, foreground=ground)]
                 axes.text(
                     x,
                     y,

@@ -76,7 +76,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words at a point, on a white edge that keeps them legible over lines."""
+    """Words at a point, with an edge in the colour of the ground: legible over lines."""
 
     x: float
     y: float
@@ -85,6 +85,7 @@ class Text:
     colour: str = INK
     anchor: Literal["start", "middle", "end"] = "middle"
     bold: bool = False
+    ground: str = "white"
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -202,8 +203,9 @@ def _svg(shape: Shape) -> list[str]:
             size = f'width="{_n(width)}" height="{_n(height)}" rx="6"'
             stroke = f'stroke="{colour}" stroke-width="{_n(line)}"{dash}'
             return [f'<rect {place} {size} fill="{fill}" {stroke}/>']
-        case Text(x, y, text, size, colour, anchor, bold):
+        case Text(x, y, text, size, colour, anchor, bold, ground):
             weight = ' font-weight="bold"' if bold else ""
-            edge = 'stroke="white" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
+            edge = f'stroke="{ground}" stroke-width="3" stroke-linejoin="round"'
             place = f'x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{_n(size)}"'
-            return [f'<text {place} fill="{colour}" {edge}{weight}>{_escape(text)}</text>']
+            paint = f'fill="{colour}" {edge} paint-order="stroke"{weight}'
+            return [f"<text {place} {paint}>{_escape(text)}</text>"]

@@ -15,7 +15,7 @@ from .captions import cut_verdict, many, short, wrapped
 from .geometry import BENDS, BOWS, Bounds, Point, along, bent, crosses, overlap, shortened, touches
 from .picture import BLUE, GREY, INK, RED, SHADE, Area, Dot, Line, Picture, Shape, Text, text_width
 
-ROW, TOP, RIGHT = 72.0, 48.0, 30.0
+ROW, TOP, RIGHT = 72.0, 52.0, 30.0
 
 
 def draw(
