@@ -24,6 +24,7 @@ from .causality import CHAIN, CROSS, STREAM, UNDER_WAY
 from .cuts import all_cuts, neighbours_only
 
 Test = Callable[[Cut], bool]
+Steps = Callable[[Computation, Cut], Iterator[Cut]]
 EMPTY = Cut({})
 
 
@@ -145,11 +146,7 @@ def any_step(c: Computation, cut: Cut) -> Iterator[Cut]:
     return (next_one for p in c.processes if (next_one := cut | Cut({p: cut[p] + 1})) <= full(c))
 
 
-def avoiding(
-    c: Computation,
-    condition: Test,
-    steps: Callable[[Computation, Cut], Iterator[Cut]] = successors,
-) -> list[Cut]:
+def avoiding(c: Computation, condition: Test, steps: Steps = successors) -> list[Cut]:
     """A run that never meets the condition, or nothing."""
     ways = {EMPTY: [EMPTY]}
     for _ in c:
