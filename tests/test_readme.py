@@ -15,6 +15,7 @@ from chandylamport.__main__ import parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
@@ -40,20 +41,21 @@ def failures(blocks: list[str]) -> list[str]:
     return found
 
 
-def verbs_mentioned(text: str) -> set[str]:
-    """The words after `./course` and `chandylamport` in code that is not Python."""
+def commands_mentioned(text: str) -> set[tuple[str, str]]:
+    """The verbs after `./course` and `chandylamport` in code that is not Python, with an option."""
     text = re.sub(r"(?ms)^```python\n.*?^```", "", text)
     code = re.findall(r"(?ms)^```\w*\n(.*?)^```|^ {4}(.*?)$|`([^`\n]+)`", text)
-    return {
-        verb
-        for part in ("".join(groups) for groups in code)
-        for verb in re.findall(r"(?:\./course|(?<![\w./\[-])chandylamport) +([a-z]+)", part)
-    }
+    command = r"(?:\./course|(?<![\w./\[-])chandylamport) +([a-z]+)(?: +(--[a-z-]+))?"
+    return {c for groups in code for c in re.findall(command, "".join(groups))}
 
 
-def verbs_known() -> set[str]:
+def verbs_mentioned(text: str) -> set[str]:
+    return {verb for verb, _ in commands_mentioned(text)}
+
+
+def verbs_known() -> dict[str, argparse.ArgumentParser]:
     (actions,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    return set(actions.choices)
+    return dict(actions.choices)
 
 
 def lost_links(text: str, root: Path) -> list[str]:
@@ -91,9 +93,18 @@ def test_its_links_and_images_exist():
     assert lost_links(README, ROOT) == []
 
 
-def test_every_verb_it_names_is_one_of_the_command_line():
-    assert {"lab", "test"} <= verbs_mentioned(README)
-    assert verbs_mentioned(README) - verbs_known() == set()
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_verb_it_names_is_one_of_the_command_line(text):
+    assert "test" in verbs_mentioned(text)
+    assert verbs_mentioned(text) - verbs_known().keys() == set()
+
+
+@pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
+def test_every_option_it_names_is_one_of_its_verb(text):
+    options = [(verb, option) for verb, option in commands_mentioned(text) if option]
+    assert ("test", "--fast") in options
+    for verb, option in options:
+        assert option in verbs_known()[verb]._option_string_actions
 
 
 def test_its_table_lists_the_notebooks_in_their_order():
