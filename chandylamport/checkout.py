@@ -127,8 +127,13 @@ def check_notebooks(root: Path, extra: Sequence[str]) -> int:
     if status == NOTHING_COLLECTED:
         print(f"FAILED: no cell fits {shlex.join(extra)}, so nothing has been checked.")
     elif status:
-        print("FAILED: see above which stored output is no longer true. If the new one is meant,")
-        print("store it with `./course build --run`, and look at the difference.")
+        print("FAILED: see above which stored output is no longer true, or what to mend.")
+        print("To have a notebook back as it came: git checkout notebooks/NAME.ipynb")
+        print(
+            "If the new output is the right one: ./course build --run, and look at the difference."
+        )
+    else:
+        print("Every output is what is stored.")
     return status
 
 

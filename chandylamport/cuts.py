@@ -77,6 +77,8 @@ class Cut:
 
 def counts_of(computation: Computation, cut: Cut) -> Counts:
     """Give the numbers of a cut in the order of the processes, and refuse one that does not fit."""
+    if not isinstance(cut, Cut):
+        raise TypeError(f"{cut!r} is not a cut; write Cut.of(p=1, …) or Cut({{'p': 1, …}})")
     for process in cut:
         if process not in computation.index:
             known = ", ".join(computation.processes)

@@ -46,7 +46,9 @@ def computation(
             raise MalformedComputation(f"line {number}: no process; write 'p: event event …'")
         process = _unquoted(parts[1])
         if process in lines:
-            raise MalformedComputation(f"line {number}: {process} has line {lines[process][0]}")
+            raise MalformedComputation(
+                f"line {number}: {process} already has line {lines[process][0]}"
+            )
         lines[process] = number, parts[2].rstrip()
     log = Log(lines)
     for process, (number, events) in lines.items():

@@ -22,6 +22,7 @@ Notebook = dict[str, Any]
 Cell = dict[str, Any]
 Rule = Callable[[Notebook, Path], Iterator[str]]
 
+RERUN = "choose Kernel → Restart Kernel and Run All Cells, then save"
 SVG, WIDGET = "image/svg+xml", "application/vnd.jupyter.widget-view+json"
 LONGEST_CELL, MOST_CODE_IN_A_ROW = 25, 2
 WORDS_OF_A_CHAPTER, MEDIAN_CELL = range(1_500, 3_501), (2, 6)
@@ -101,7 +102,7 @@ def every_cell_was_run(notebook: Notebook, path: Path) -> Iterator[str]:
 def cells_were_run_from_top_to_bottom(notebook: Notebook, path: Path) -> Iterator[str]:
     for number, cell in enumerate(code_cells(notebook), start=1):
         if cell["execution_count"] not in (None, number):
-            yield f"{_name(cell)} has the number {cell['execution_count']}, not {number}"
+            yield f"{_name(cell)} has the number {cell['execution_count']}, not {number}: {RERUN}"
         for output in cell["outputs"]:
             if output.get("execution_count", number) != number:
                 yield f"{_name(cell)} has a result of another run"

@@ -123,7 +123,7 @@ SPELLING = "events are words with spaces between: a, m!, m!q, m?, and m?,n! for 
         ("p: m! m?", "line 1: m!: p sends m to itself; a channel joins two processes"),
         ("p: m!p", "line 1: m!: p sends m to itself; a channel joins two processes"),
         ("a b c", "line 1: no process; write 'p: event event …'"),
-        ("p: a\n\np: b", "line 3: p has line 1"),
+        ("p: a\n\np: b", "line 3: p already has line 1"),
         ("p: a\nq: b m!!", f"line 2: cannot read 'm!!'; {SPELLING}"),
         ("p: a,b", f"line 1: cannot read 'a,b'; {SPELLING}"),
         ('p: "open', f"line 1: cannot read '\"open'; {SPELLING}"),

@@ -43,14 +43,28 @@ def build(root: Path, *, run: bool = False) -> list[Path]:
         chapters = sorted((root / "notebooks").glob("*.ipynb"))
         changed += [path for path in chapters + sources if _write(path, executed(path))]
     for source in sources:
-        target = root / "exercises" / source.name
-        if _write(target, unsolved(source)):
+        target, text = root / "exercises" / source.name, unsolved(source)
+        if target.exists() and answered(target) and target.read_text(encoding="utf-8") != text:
+            changed.append(_keep(target))
+        if _write(target, text):
             changed.append(target)
-    for orphan in sorted((root / "exercises").glob("*.ipynb")):
-        if not (root / "solutions" / orphan.name).exists():
-            orphan.unlink()
-            changed.append(orphan)
-    return changed
+    names = {source.name for source in sources}
+    strangers = [p for p in sorted((root / "exercises").glob("*.ipynb")) if p.name not in names]
+    return changed + [_keep(stranger) for stranger in strangers]
+
+
+def answered(exercise: Path) -> bool:
+    """Decide whether somebody has begun to solve an exercise."""
+    cells = [c for c in _read(exercise).cells if c.metadata.get("nbgrader", {}).get("solution")]
+    return any("raise NotImplementedError()" not in cell.source for cell in cells)
+
+
+def _keep(path: Path) -> Path:
+    """Move somebody's work out of the way: nothing that was typed is lost."""
+    kept = path.parent / "kept"
+    kept.mkdir(exist_ok=True)
+    number = len(list(kept.glob(f"{path.stem}-*.ipynb"))) + 1
+    return path.rename(kept / f"{path.stem}-{number}.ipynb")
 
 
 def unsolved(source: Path) -> str:
@@ -69,6 +83,7 @@ def executed(path: Path) -> str:
         notebook,
         timeout=600,
         record_timing=False,
+        coalesce_streams=True,
         store_widget_state=False,
         resources={"metadata": {"path": str(path.parent)}},
     )

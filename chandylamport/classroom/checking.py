@@ -120,6 +120,8 @@ def _ask(
         raise NotYet(f"{exercise.name} is still to be written.") from None
     except NotYet:
         raise
+    except KeyboardInterrupt:
+        raise NotYet(f"{_call(exercise, q)} was stopped: does it come to an end?") from None
     except Exception as error:
         line = _line_of(error, function)
         cause = f"{type(error).__name__}: {error}"
@@ -150,6 +152,8 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
     c, question, right, given = wrong
     sentence = f"{_call(exercise, question)} gave {given!r}, and should give {right!r}: "
     sentence += exercise.because(c, *question) + "."
+    if isinstance(right, list) and not isinstance(given, list):
+        sentence += f" A list is asked for, not a {type(given).__name__}."
     named = ""
     for text, answer in exercise.mistakes.items():
         if all(answer(c, *q) == given for c, q, _, given in tried):

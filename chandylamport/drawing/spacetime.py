@@ -202,14 +202,14 @@ class _Scene:
         for event, x in self.x.items():
             y = self.row[event.process]
             if event.label:
-                yield self._place(_beside(x, y, short(event.label), 12, INK))
+                yield self._place(_beside(x, y, short(event.label), 12, INK), x)
             if clocks is not None:
                 values = self.c.clocks[event].values() if clocks == "vector" else [lamport[event]]
                 clock = ",".join(map(str, values))
                 clock = f"({clock})" if clocks == "vector" else clock
-                yield self._place(_beside(x, y, clock, 11, GREY))
+                yield self._place(_beside(x, y, clock, 11, GREY), x)
 
-    def _place(self, places: Sequence[Text]) -> Text:
+    def _place(self, places: Sequence[Text], x: float | None = None) -> Text:
         """Take the first place that covers no other label or dot, and the fewest lines."""
 
         def crossed(text: Text) -> int:
@@ -220,7 +220,9 @@ class _Scene:
 
         free = [t for t in places if not any(map(partial(overlap, t.bounds), self.taken))]
         self.crowded |= not free
-        best = min(free or places, key=crossed)
+        # A label above or below its dot cannot be taken for that of another one.
+        centred = [t for t in free if t.x == x]
+        best = min(centred or free or places, key=crossed)
         self.taken.append(best.bounds)
         return best
 

@@ -78,4 +78,5 @@ class MovableCut(ipywidgets.VBox):  # type: ignore[misc]
         )
 
     def __repr__(self) -> str:
-        return f"A movable cut of {', '.join(self._computation.processes)}: {self.verdict}"
+        who = ", ".join(self._computation.processes)
+        return f"Sliders for {who}, once all cells down to this one are run. {self.verdict}"

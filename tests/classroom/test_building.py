@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from nbgrader.nbgraderformat import ValidationError
 from nbgrader.preprocessors import CheckCellMetadata, OverwriteCells, SaveCells
 from nbgrader.utils import determine_grade
 
-from chandylamport.classroom.building import STEPS, build, unsolved
+from chandylamport.classroom.building import STEPS, answered, build, unsolved
 from chandylamport.classroom.trials import refusals
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +44,20 @@ def copy(tmp_path):
 # --- the same bytes ------------------------------------------------------------------------------
 
 
+def stored(path):
+    """An exercise as it is handed out; of one that a student has solved, the committed version."""
+    if not answered(path):
+        return path.read_text(encoding="utf-8")
+    show = ["git", "show", f"HEAD:./exercises/{path.name}"]
+    return subprocess.run(show, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def test_the_committed_exercises_are_what_build_makes():
     made = {source.name: unsolved(source) for source in SOURCES}
-    stored = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "exercises").glob("*.ipynb")}
-    assert made.keys() == stored.keys()
+    assert made.keys() == {path.name for path in (ROOT / "exercises").glob("*.ipynb")}
     for name, text in made.items():
-        assert stored[name] == text, f"{name} is not built from its solution: run ./course build"
+        fault = f"{name} is not built from its solution: run ./course build"
+        assert stored(ROOT / "exercises" / name) == text, fault
 
 
 def test_building_anew_changes_nothing(copy):
@@ -68,12 +77,24 @@ def test_build_mends_an_edited_exercise_and_names_it(copy):
     assert edited.read_bytes() == original
 
 
-def test_build_removes_an_exercise_without_a_solution(copy):
+def test_build_moves_an_exercise_without_a_solution_away(copy):
     build(copy)
     orphan = copy / "exercises" / "99z-nobody.ipynb"
     orphan.write_bytes((copy / "exercises" / SOURCES[0].name).read_bytes())
-    assert build(copy) == [orphan]
+    assert build(copy) == [copy / "exercises" / "kept" / "99z-nobody-1.ipynb"]
     assert not orphan.exists()
+
+
+def test_build_keeps_what_somebody_has_solved(copy):
+    build(copy)
+    solved = copy / "exercises" / SOURCES[0].name
+    for attempt in (1, 2):
+        work = solved.read_text().replace("raise NotImplementedError()", f"return {attempt}")
+        solved.write_text(work)
+        kept = copy / "exercises" / "kept" / f"{SOURCES[0].stem}-{attempt}.ipynb"
+        assert build(copy) == [kept, solved]
+        assert kept.read_text() == work
+        assert not answered(solved)
 
 
 # --- what a student gets -------------------------------------------------------------------------
@@ -87,7 +108,7 @@ def test_an_exercise_holds_no_answer_no_hidden_test_and_no_output(source):
         told |= {*SECRET.sub("", cell.source).split("\n")}
     secrets = {line.strip() for line in secrets if len(line.strip()) > 8} - {*map(str.strip, told)}
     assert len(secrets) > 10
-    exercise = read(ROOT / "exercises" / source.name)
+    exercise = nbformat.reads(unsolved(source), as_version=4)
     shown = {line.strip() for cell in exercise.cells for line in cell.source.split("\n")}
     assert not secrets & shown
     assert not [line for line in shown if "### BEGIN" in line or "### END" in line]
@@ -97,7 +118,7 @@ def test_an_exercise_holds_no_answer_no_hidden_test_and_no_output(source):
 
 @pytest.mark.parametrize("source", SOURCES, ids=NAMES)
 def test_an_exercise_keeps_its_cells_their_ids_and_its_text(source):
-    before, after = read(source).cells, read(ROOT / "exercises" / source.name).cells
+    before, after = read(source).cells, nbformat.reads(unsolved(source), as_version=4).cells
     assert [cell.id for cell in before] == [cell.id for cell in after]
     assert len({cell.id for cell in after}) == len(after)
     prose = [[c.source for c in cells if c.cell_type == "markdown"] for cells in (before, after)]
@@ -123,7 +144,7 @@ def test_an_exercise_says_its_goal_its_time_and_that_there_are_hidden_tests(sour
 
 @pytest.mark.parametrize("source", SOURCES, ids=NAMES)
 def test_nbgrader_accepts_the_cells_of_an_exercise_and_no_doubled_one(source, caplog):
-    exercise = read(ROOT / "exercises" / source.name)
+    exercise = nbformat.reads(unsolved(source), as_version=4)
     CheckCellMetadata().preprocess(exercise, {})
     marked = [cell for cell in exercise.cells if "nbgrader" in cell.metadata]
     marked[1].metadata.nbgrader.grade_id = marked[0].metadata.nbgrader.grade_id
@@ -167,7 +188,7 @@ def test_a_test_cell_that_a_student_has_changed_is_restored(tmp_path, monkeypatc
     for step in (*STEPS[: STEPS.index(CheckCellMetadata) + 2], SaveCells):
         notebook, resources = step().preprocess(notebook, resources)
 
-    handed_in = read(ROOT / "exercises" / source.name)
+    handed_in = nbformat.reads(unsolved(source), as_version=4)
     for cell in handed_in.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.source = "pass"

@@ -12,6 +12,7 @@ from nbgrader.utils import determine_grade
 
 import chandylamport as cl
 from chandylamport.classroom import NotYet, check, checking, hint
+from chandylamport.classroom.building import unsolved
 from chandylamport.classroom.exercises import EXERCISES
 
 ROOT = Path(__file__).parents[2]
@@ -252,7 +253,9 @@ def test_every_exercise_has_hints_and_advice_for_every_known_mistake(exercise):
 @pytest.fixture(scope="module")
 def kernel():
     """The first exercise with a wrong and an empty answer, run in a real kernel; cells by id."""
-    notebook = nbformat.read(ROOT / "exercises" / "01a-happens-before.ipynb", as_version=4)
+    notebook = nbformat.reads(
+        unsolved(ROOT / "solutions" / "01a-happens-before.ipynb"), as_version=4
+    )
     cells = {cell.id: cell for cell in notebook.cells}
     cells["happens_before"].source = (
         "def happens_before(c, e, f):\n"

@@ -105,7 +105,11 @@ def test_names_cannot_smuggle_in_html():
 
 def test_two_of_them_print_alike_and_say_what_they_show():
     one, two = MovableCut(C, INCONSISTENT), MovableCut(C, INCONSISTENT)
-    assert repr(one) == repr(two) == f"A movable cut of p, q, r: {one.verdict}"
+    assert (
+        repr(one)
+        == repr(two)
+        == (f"Sliders for p, q, r, once all cells down to this one are run. {one.verdict}")
+    )
     one.sliders["r"].value = 0
     assert repr(one) != repr(two)
     assert one.model_id not in repr(one)
