@@ -31,7 +31,7 @@ CORE = (
 )
 CORE_BUDGET, PACKAGE_BUDGET = 1_500, 5_000  # lines: a small package can be read whole
 # One notebook or module stays with one worker.
-PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rs"]
+PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rsfE"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
 NOTHING_COLLECTED = 5  # pytest's exit status
 
@@ -103,6 +103,8 @@ def check_everything(root: Path, extra: Sequence[str], *, fast: bool) -> int:
             advice[name] = f"repeat it alone: {shlex.join(command)}"
         if name == "ruff format" and status:
             advice[name] = f"repair it: {shlex.join([*ruff, 'format', *sources])}"
+        if name == "pytest" and status:
+            advice[name] = "the failed ones are listed above; repeat them: ./course test --lf"
         if name == "pytest" and status == NOTHING_COLLECTED:
             advice[name] = f"no test fits {shlex.join(extra)}: nothing has been tested"
     core, package = count_lines(root)

@@ -206,7 +206,7 @@ def test_a_failure_does_not_stop_the_rest_and_is_repeated_at_the_end(root, comma
     verdict = capsys.readouterr().out.split("\nFAILED: ")[1]
     assert verdict.startswith("ruff check, ruff format, pytest. ")
     assert "-m ruff format chandylamport" in verdict
-    assert "-m pytest -n 2" in verdict
+    assert "./course test --lf" in verdict
 
 
 def test_testing_nothing_is_a_failure(root, commands, capsys):

@@ -118,6 +118,12 @@ def test_its_table_has_the_title_and_the_reading_time_of_a_notebook(name, file, 
     assert (name, minutes) == (title(path), reading_minutes(path))
 
 
+def test_the_map_in_the_first_chapter_lists_the_others():
+    first, *others = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    for other in others:
+        assert f"({other.name})" in first.read_text(encoding="utf-8")
+
+
 def test_it_shows_a_picture_that_the_package_draws():
     shown = re.findall(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)", README)
     assert shown

@@ -10,6 +10,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from nbgrader.preprocessors import (
     CheckCellMetadata,
@@ -20,6 +21,8 @@ from nbgrader.preprocessors import (
     ComputeChecksums,
     LockCells,
 )
+
+from ..checkout import CourseError
 
 STEPS = (
     LockCells,
@@ -87,7 +90,10 @@ def executed(path: Path) -> str:
         store_widget_state=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute()
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise CourseError(f"{path} cannot be run: {error.ename}: {error.evalue}") from None
     for output in (o for cell in notebook.cells for o in cell.get("outputs", ())):
         # Without its kernel a widget cannot be shown, so its words stand for it.
         output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)

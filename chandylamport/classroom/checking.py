@@ -72,15 +72,18 @@ def check(name: str, function: Callable[..., object], *computations: Computation
     exercise = _find(name)
     tried: list[Tried] = []
     stopped: NotYet | None = None
-    try:
-        for computation in computations or exercise.examples:
-            right = [(q, exercise.answer(computation, *q)) for q in exercise.questions(computation)]
+    for computation in computations or exercise.examples:
+        questions, given = list(exercise.questions(computation)), list[object]()
+        try:
             with _own_work(exercise):
-                for question, expected in right:
-                    given = _ask(exercise, function, computation, question)
-                    tried.append((computation, question, expected, given))
-    except NotYet as problem:
-        stopped = problem
+                for question in questions:
+                    given.append(_ask(exercise, function, computation, question))
+        except NotYet as problem:
+            stopped = problem
+        for question, got in zip(questions, given, strict=False):
+            tried.append((computation, question, exercise.answer(computation, *question), got))
+        if stopped:
+            break
     verdict = _judge(exercise, tried) or stopped  # a wrong answer comes before a later crash
     if verdict is not None:
         _show(verdict)
@@ -120,7 +123,7 @@ def _ask(
         raise NotYet(f"{exercise.name} is still to be written.") from None
     except NotYet:
         raise
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         raise NotYet(f"{_call(exercise, q)} was stopped: does it come to an end?") from None
     except Exception as error:
         line = _line_of(error, function)
@@ -130,8 +133,18 @@ def _ask(
     if got is None:
         sentence = f"{_call(exercise, q)} gave None: is a return missing?"
         raise NotYet(sentence, partial(exercise.picture, c, *q))
-    # A copy, for a list that is kept in the answer may go on growing; a tuple will do as well.
-    return list(got) if isinstance(got, list | tuple) else got
+    return _plain(_call(exercise, q), got)
+
+
+def _plain(call: str, value: Any) -> object:
+    """Give a copy in Python's own types: a list that is kept may grow, an object may lie."""
+    if type(value) in (list, tuple):
+        return [_plain(call, part) for part in value]
+    if hasattr(value, "item"):  # numpy's numbers and truth values
+        value = value.item()
+    if type(value) not in (bool, int, float, str, set, frozenset, dict, type(None)):
+        raise NotYet(f"{call} gave a {type(value).__name__}, which is not what is asked for.")
+    return value
 
 
 def _line_of(error: Exception, function: Callable[..., object]) -> str:

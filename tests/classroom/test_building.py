@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -199,3 +200,14 @@ def test_a_test_cell_that_a_student_has_changed_is_restored(tmp_path, monkeypatc
     assert len(list(refusals(nbformat.writes(marked)))) == 3
     tests = [cell.source for cell in marked.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     assert tests == [cell.source for cell in cells(source, "grade")]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=NAMES)
+def test_a_test_cell_binds_no_name_that_a_student_may_use(source):
+    for cell in cells(source, "grade"):
+        names = {
+            node.id
+            for node in ast.walk(ast.parse(cell.source))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        assert all(name.startswith("_") for name in names), (cell.id, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -285,3 +286,32 @@ def test_wrong_and_empty_answers_earn_no_points(kernel):
     graded = [cell for cell in kernel.values() if cell.metadata.get("nbgrader", {}).get("grade")]
     assert len(graded) == 5
     assert {determine_grade(cell)[0] for cell in graded} == {0}
+
+
+def test_an_object_that_equals_everything_is_refused():
+    class Same:
+        __eq__ = __ne__ = lambda self, other: True
+        __hash__ = None
+
+    for answer in (Same(), [Same()]):
+        with pytest.raises(NotYet, match="which is not what is asked for"):
+            check("is_consistent", lambda c, cut, answer=answer: answer)
+
+
+def test_an_answer_that_leaves_python_is_refused():
+    with pytest.raises(NotYet, match="does it come to an end"):
+        check("is_consistent", lambda c, cut: sys.exit(0))
+
+
+def test_the_right_answer_is_not_to_be_found_in_the_frames_of_the_checker():
+    def peeks(c, cut):
+        frame = sys._getframe()
+        while frame is not None:
+            for value in frame.f_locals.values():
+                if isinstance(value, list) and value and isinstance(value[0], bool):
+                    return value[0]
+            frame = frame.f_back
+        return True
+
+    with pytest.raises(NotYet):
+        check("is_consistent", peeks)
