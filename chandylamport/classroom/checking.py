@@ -43,12 +43,17 @@ class NotYet(Exception):
     """An answer that is not right yet, with the reason in words and the drawing that shows it."""
 
     def __init__(
-        self, sentence: str, drawn: Callable[[], Picture] | None = None, mistake: str = ""
+        self,
+        sentence: str,
+        drawn: Callable[[], Picture] | None = None,
+        mistake: str = "",
+        about: Computation | None = None,
     ) -> None:
         """Keep the parts; the sentence is what is printed, the picture is drawn if looked at."""
         super().__init__(sentence)
         self._drawn = drawn
         self.mistake = mistake
+        self.about = about
 
     @property
     def picture(self) -> Picture | None:
@@ -129,10 +134,10 @@ def _ask(
         line = _line_of(error, function)
         cause = f"{type(error).__name__}: {error}"
         sentence = f"{_call(exercise, q)} stopped{line} with {cause}"
-        raise NotYet(sentence, partial(exercise.picture, c, *q)) from error
+        raise NotYet(sentence, partial(exercise.picture, c, *q), about=c) from error
     if got is None:
         sentence = f"{_call(exercise, q)} gave None: is a return missing?"
-        raise NotYet(sentence, partial(exercise.picture, c, *q))
+        raise NotYet(sentence, partial(exercise.picture, c, *q), about=c)
     return _plain(_call(exercise, q), got)
 
 
@@ -174,7 +179,7 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
             sentence += f" Your answers are those of «{named}»: {advice}."
             break
     sentence += f' If you are stuck: hint("{exercise.name}").'
-    return NotYet(sentence, partial(exercise.picture, c, *question), named)
+    return NotYet(sentence, partial(exercise.picture, c, *question), named, c)
 
 
 def _show(problem: NotYet) -> None:
@@ -182,6 +187,8 @@ def _show(problem: NotYet) -> None:
     if ipython is not None and ipython.get_ipython():
         from IPython.display import display
 
+        if problem.about:
+            print(f'c = cl.computation("""\n{problem.about}\n""")')  # to be pasted and tried
         with suppress(ValueError):  # a lattice that is too large to draw
             display(*filter(None, [problem.picture]))
 

@@ -266,8 +266,11 @@ def kernel():
     return cells
 
 
-def test_a_kernel_shows_the_drawing_then_the_sentence_and_no_traceback(kernel):
-    drawing, error = kernel["happens_before_examples"].outputs
+def test_a_kernel_shows_computation_drawing_and_sentence_and_no_traceback(kernel):
+    pasted, drawing, error = kernel["happens_before_examples"].outputs
+    space = {"cl": cl}
+    exec(pasted.text, space)
+    assert space["c"] == EXERCISES["happens_before"].examples[0]
     assert drawing.data["image/svg+xml"].startswith("<svg")
     assert "Space-time diagram" in drawing.data["text/plain"]
     assert error.ename == "NotYet"
