@@ -5,6 +5,7 @@ The marks in the cells are nbgrader's, and so are the steps that take the answer
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,8 @@ def _keep(path: Path) -> Path:
     """Move somebody's work out of the way: nothing that was typed is lost."""
     kept = path.parent / "kept"
     kept.mkdir(exist_ok=True)
-    number = len(list(kept.glob(f"{path.stem}-*.ipynb"))) + 1
-    return path.rename(kept / f"{path.stem}-{number}.ipynb")
+    places = (kept / f"{path.stem}-{number}.ipynb" for number in count(1))
+    return path.rename(next(place for place in places if not place.exists()))
 
 
 def unsolved(source: Path) -> str:

@@ -211,3 +211,17 @@ def test_a_test_cell_binds_no_name_that_a_student_may_use(source):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         assert all(name.startswith("_") for name in names), (cell.id, names)
+
+
+def test_build_never_writes_over_what_it_has_kept(copy):
+    build(copy)
+    solved = copy / "exercises" / SOURCES[0].name
+    kept = []
+    for attempt in (1, 2, 3):
+        work = solved.read_text().replace("raise NotImplementedError()", f"return {attempt}")
+        solved.write_text(work)
+        kept.append(build(copy)[0])
+        if attempt == 2:
+            kept[0].unlink()  # a gap in the numbers
+    assert "return 2" in kept[1].read_text()
+    assert "return 3" in kept[2].read_text()
