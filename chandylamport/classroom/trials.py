@@ -89,13 +89,14 @@ def refusals(
 def print_table(root: Path) -> int:
     """Print how each exercise judges its trials; the exit status is 1 if one is a surprise."""
     told: Counter[str] = Counter()
+    tried = list(trials(root))
     for source in sorted((root / "solutions").glob("*.ipynb")):
         solved = not list(refusals(source.read_text(encoding="utf-8")))
         fails = len(list(refusals(unsolved(source))))
         told["surprises"] += (not solved) + (fails == 0)
         print(f"{source.stem}: its solution {'passes' if solved else 'DOES NOT PASS'};", end=" ")
         print(f"unsolved, {fails} tests fail" if fails else "PASSES UNSOLVED")
-        for trial in (t for t in trials(root) if t.notebook == source.stem):
+        for trial in (t for t in tried if t.notebook == source.stem):
             outcome = trial.outcome(root)
             good = trial.as_expected(outcome)
             verdict = outcome if not good else f"refused: «{trial.mistake}»"

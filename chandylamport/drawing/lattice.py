@@ -33,8 +33,8 @@ def draw_lattice(
     number = count_consistent_cuts(computation)
     sizes = [range(len(history) + 1) for history in computation.histories]
     total = prod(map(len, sizes))
-    if (total if inconsistent else number) > LIMIT:
-        many = total if inconsistent else number
+    many = total if inconsistent else number
+    if many > LIMIT:
         raise ValueError(f"a lattice of {many} cuts is too large to draw; {LIMIT} are possible")
     good = {counts_of(computation, cut) for cut in consistent_cuts(computation)}
     chosen = {counts for counts in good if where and where(cut_of(computation, counts))}

@@ -142,14 +142,10 @@ HAPPENS_BEFORE = Exercise(
 )
 
 
-CONCURRENT = Exercise(
+CONCURRENT = replace(
+    HAPPENS_BEFORE,
     name="concurrent",
     answer=concurrent,
-    questions=pairs,
-    because=why_ordered,
-    picture=past_of,
-    examples=(CHAIN, CROSS, STREAM, UNDER_WAY),
-    not_to_be_called=("happens_before", "concurrent"),
     mistakes={
         "different processes: a message may order events of different processes": (
             lambda c, e, f: e.process != f.process

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, permutations
 from operator import eq
@@ -203,14 +203,12 @@ POSSIBLY = Exercise(
 )
 
 
-DEFINITELY = Exercise(
+DEFINITELY = replace(
+    POSSIBLY,
     name="definitely",
     answer=definitely,
-    questions=conditions,
     because=why_definitely,
     picture=lambda c, condition: draw_lattice(c, where=condition, path=avoiding(c, condition)),
-    examples=(CROSS, STREAM, UNDER_WAY),
-    not_to_be_called=("possibly", "definitely"),
     mistakes={
         "in every cut: every run must meet it once, not always": (
             lambda c, condition: all(map(condition, consistent_cuts(c)))
