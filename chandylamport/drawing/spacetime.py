@@ -25,11 +25,13 @@ def draw(
     clocks: Literal["vector", "lamport"] | None = None,
     markers: Collection[str] = (),
     order: Sequence[Event] | None = None,
+    caption: str = "",
 ) -> Picture:
     """Draw the space-time diagram of a computation, with a cut or several named ones across it.
 
     Messages in transit are blue, orphans are red and heavy, messages named in `markers` are
     dashed. `order` draws one run, an event a column; otherwise columns are Lamport's clock.
+    `caption` stands in the place of the verdict on the cut.
 
     >>> from chandylamport import Cut, computation
     >>> draw(computation("p: m!\\nq: m?"), Cut.of(q=1))
@@ -52,7 +54,7 @@ def draw(
     while True:  # wider columns until every label has a place of its own and every arrow a way
         scene = _Scene(computation, cuts, clocks, set(markers), order, gap)
         if gap > 400 or (not scene.crowded and (gap > 140 or not scene.blocked)):
-            return scene.picture()
+            return scene.picture(caption)
         gap *= 1.12
 
 
@@ -95,9 +97,10 @@ class _Scene:
         # Those with the fewest possible places choose first.
         self.labels = [*self._cut_labels(), *self._event_labels(clocks), *self._message_labels()]
 
-    def picture(self) -> Picture:
+    def picture(self, caption: str) -> Picture:
         bottom = TOP + ROW * (len(self.row) - 1) + 40
-        captions = [cut_verdict(self.c, cut, name) for name, cut in self.cuts.items()]
+        verdicts = [cut_verdict(self.c, cut, name) for name, cut in self.cuts.items()]
+        captions = [caption] if caption else verdicts
         lines = [line for words in captions for line in wrapped(words, 13, self.end)]
         events, messages = len(self.c), len(self.c.messages)
         who, size = ", ".join(self.c.processes), many(events, "event")
