@@ -58,9 +58,11 @@ def build(root: Path, *, run: bool = False) -> list[Path]:
 
 
 def answered(exercise: Path) -> bool:
-    """Decide whether somebody has begun to solve an exercise."""
-    cells = [c for c in _read(exercise).cells if c.metadata.get("nbgrader", {}).get("solution")]
-    return any("raise NotImplementedError()" not in cell.source for cell in cells)
+    """Decide whether somebody has begun to solve an exercise: run a cell, or filled one in."""
+    cells = _read(exercise).cells
+    places = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    filled = any("raise NotImplementedError()" not in cell.source for cell in places)
+    return filled or any(cell.get("execution_count") for cell in cells)
 
 
 def _keep(path: Path) -> Path:

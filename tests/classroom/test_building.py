@@ -225,3 +225,11 @@ def test_build_never_writes_over_what_it_has_kept(copy):
             kept[0].unlink()  # a gap in the numbers
     assert "return 2" in kept[1].read_text()
     assert "return 3" in kept[2].read_text()
+
+
+def test_build_keeps_an_exercise_in_which_somebody_has_run_a_cell(copy):
+    build(copy)
+    begun = copy / "exercises" / SOURCES[0].name
+    begun.write_text(begun.read_text().replace('"execution_count": null', '"execution_count": 1'))
+    kept = copy / "exercises" / "kept" / f"{SOURCES[0].stem}-1.ipynb"
+    assert build(copy) == [kept, begun]
