@@ -5,7 +5,25 @@ Beside them, `diagrams` and `formats` read and write, `drawing` draws, `widgets`
 `classroom` asks and marks.
 """
 
+from .applications import (
+    EXAMPLE_2_2,
+    accounts,
+    actors,
+    bank,
+    both_ways,
+    complete,
+    example_2_2,
+    letters,
+    line,
+    ring,
+    single_token,
+    star,
+    strongly_connected,
+    textbook_bank,
+    three_process_bank,
+)
 from .causality import concurrent, happens_before, lamport_clocks, vector_clocks
+from .chandy_lamport import MARKER, ChandyLamport
 from .cuts import (
     Cut,
     frontier,
@@ -18,7 +36,9 @@ from .cuts import (
 from .diagrams import computation
 from .drawing import Picture, draw, draw_lattice
 from .events import Channel, Computation, Event, MalformedComputation, Message
+from .exploration import explore, find_failure
 from .formats import SHIVIZ, read_json, read_shiviz, to_json, to_shiviz
+from .lai_yang import LaiYang, Mattern
 from .lattice import (
     consistent_cuts,
     count_consistent_cuts,
@@ -28,5 +48,10 @@ from .lattice import (
     successors,
 )
 from .log import Log
+from .overlapping import Overlapping
+from .reachability import reorder
+from .recorder import LocalSnapshot, Port, Recorder, Snapshot, assemble
+from .runs import Run, Schedule, replay, simulate
+from .systems import Action, Fifo, System, Unordered, restore
 
 __version__ = "0.1.0"

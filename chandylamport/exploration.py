@@ -1,0 +1,194 @@
+"""Every schedule of a small system: all states it can be in, and the shortest way to a wrong one.
+
+The search knows nothing of the algorithm. It lets every step that can be taken be taken, and
+recognises a state that it has seen. The truth about the cut is a part of the state: without it,
+two histories that differ only in what is to be recorded would be taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from .cuts import Cut
+from .recorder import Id, Snapshot
+from .runs import Run, Schedule, simulate
+from .simulator import Algorithm, World
+from .systems import System
+
+
+class TooManyStates(RuntimeError):
+    """A system too large to be searched through."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """All that can happen: how many states, which snapshots and cuts, and what goes wrong first."""
+
+    states: int
+    snapshots: frozenset[Snapshot]
+    cuts: frozenset[Cut]
+    counterexample: Run | None  # the shortest
+
+    def __repr__(self) -> str:
+        found = f"{self.states} states, {len(self.snapshots)} snapshots, {len(self.cuts)} cuts"
+        wrong = self.counterexample
+        return f"<{found}, {f'wrong: {wrong.fault}' if wrong else 'no counterexample'}>"
+
+
+def explore(
+    system: System,
+    algorithm: Algorithm,
+    *,
+    initiators: Iterable[str] | None = None,
+    ids: Iterable[Id] = (1,),
+    limit: int = 100_000,
+    stop: bool = False,
+) -> Exploration:
+    """Take every schedule, with everybody free to begin at any time, or the initiators only.
+
+    A snapshot that is complete and wrong is a counterexample, and so is one that is not complete
+    when nothing can happen any more. With `stop`, the search ends at the first, a shortest one.
+
+    >>> import chandylamport as cl
+    >>> explore(cl.textbook_bank(), cl.ChandyLamport)
+    <221 states, 7 snapshots, 7 cuts, no counterexample>
+    """
+    begin = [(id, p) for id in ids for p in initiators or system.processes]
+    start = World(system, algorithm, dict.fromkeys(id for id, _ in begin))
+    ways: dict[Hashable, tuple[Hashable, str]] = {}  # to each state: the one before, and the step
+    recorders = {process: frozen(own) for process, own in start.recorders.items()}
+    level = {key(start, recorders): (start, recorders)}
+    seen, snapshots, cuts, wrong = set(level), set[Snapshot](), set[Cut](), None
+    while level and not (stop and wrong):
+        above: dict[Hashable, tuple[World, dict[str, Hashable]]] = {}
+        for here, (world, recorders) in level.items():
+            options = world.options(begin)
+            if not options or world.faults:
+                if wrong is None and (world.faults or len(world.complete) < len(world.ids)):
+                    wrong = _way(ways, here)
+                continue
+            for option in options:
+                other = world.copy()
+                other.recorders[option.process] = clone(world.recorders[option.process])
+                other.take(option)
+                changed = {**recorders, option.process: frozen(other.recorders[option.process])}
+                there = key(other, changed)
+                if there not in seen:
+                    if len(seen) >= limit:
+                        raise TooManyStates(
+                            f"more than {limit} states: take a smaller system, or raise limit"
+                        )
+                    seen.add(there)
+                    ways[there], above[there] = (here, option.text), (other, changed)
+                    snapshots.update(other.complete.values())
+                    cuts.update(Cut(other.truth[id].cut) for id in other.complete)
+        level = above
+    run = simulate(system, algorithm, schedule=wrong) if wrong is not None else None
+    return Exploration(len(seen), frozenset(snapshots), frozenset(cuts), run)
+
+
+def find_failure(
+    system: System,
+    algorithm: Algorithm,
+    *,
+    initiators: Iterable[str] | None = None,
+    limit: int = 3_000,
+    seeds: int = 1_000,
+) -> Run | None:
+    """Find a run that goes wrong: the shortest if the search gets there, else one cut short.
+
+    >>> import chandylamport as cl
+    >>> mail = cl.System(cl.letters(p={"q": ["m"]}, q={}), cl.Unordered(cl.complete("pq")))
+    >>> print(find_failure(mail, cl.ChandyLamport, initiators=["p"]).schedule)
+    p records
+    p sends m to q
+    q receives m
+    q receives marker from p
+    p receives marker from q
+    """
+    try:
+        return explore(
+            system, algorithm, initiators=initiators, limit=limit, stop=True
+        ).counterexample
+    except TooManyStates:
+        for seed in range(seeds):
+            who = list(initiators or system.processes)
+            begin = {"initiators": [who[seed % len(who)]], "at": seed % 23}
+            run = simulate(system, algorithm, **begin, seed=seed)
+            if run.fault:
+                return shortened(run)
+    return None
+
+
+def shortened(run: Run) -> Run:
+    """Leave out every step without which a run still goes wrong, the later ones first."""
+    number = len(run.schedule)
+    while number and run.snapshot is not None:
+        number -= 1
+        fewer = (*run.schedule[:number], *run.schedule[number + 1 :])
+        try:
+            other = simulate(run.system, run.algorithm, schedule=fewer)
+        except ValueError:  # a later step needs this one
+            continue
+        if other.fault and other.snapshot is not None:
+            run, number = other, len(other.schedule)
+    return run
+
+
+def _way(ways: dict[Hashable, tuple[Hashable, str]], end: Hashable) -> Schedule:
+    steps = []
+    while end in ways:
+        end, step = ways[end]
+        steps.append(step)
+    return Schedule(reversed(steps))
+
+
+def key(world: World, recorders: Mapping[str, Hashable]) -> Hashable:
+    """What two worlds must have in common to have the same future and the same truth."""
+    return (
+        tuple(world.states.values()),
+        (*world.done.values(), *world.taken.values()),
+        tuple(
+            tuple((k.wire, k.message, k.recorded) for k in held) for held in world.channels.values()
+        ),
+        tuple(recorders.values()),
+        tuple((frozen(t.cut), frozen(t.late), bool(t.orphans)) for t in world.truth.values()),
+        bool(world.faults),
+    )
+
+
+def frozen(value: Any) -> Hashable:
+    """Give what is equal for equal contents, and can be looked up."""
+    if isinstance(value, str | int | None):
+        return value
+    if isinstance(value, dict):
+        return frozenset((k, frozen(v)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(frozen, value))
+    if isinstance(value, set):
+        return frozenset(value)
+    return frozen(vars(value)) if _can_change(value) else value
+
+
+def clone(value: Any) -> Any:
+    """Give a copy that shares nothing that can change; deepcopy does the same, slowly."""
+    if isinstance(value, dict):
+        other = copy(value)
+        for k, v in value.items():
+            other[k] = clone(v)
+        return other
+    if isinstance(value, list | set):
+        return type(value)(map(clone, value))
+    if _can_change(value):
+        other = copy(value)
+        vars(other).update((name, clone(part)) for name, part in vars(value).items())
+        return other
+    return value
+
+
+def _can_change(value: object) -> bool:
+    """Whether a value is an object known by its identity, such as a recorder."""
+    return type(value).__hash__ in (object.__hash__, None) and hasattr(value, "__dict__")

@@ -1,0 +1,256 @@
+"""Runs: three ways to choose the steps, and what is left when a run is over.
+
+Chance, a script or an earlier schedule choose; all three choose among the same steps, by their
+words. So whatever one of them finds can be read, edited and run again by another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import TYPE_CHECKING
+
+from .cuts import Cut, in_transit
+from .events import Channel, Computation, Event
+from .log import Log
+from .recorder import Channels, Id, Payload, Snapshot
+from .simulator import Algorithm, Entry, Option, World
+from .systems import System
+
+if TYPE_CHECKING:
+    from .drawing import Picture
+
+
+class Schedule(tuple[str, ...]):
+    """The steps of a run, one a line, as a person can read, edit and feed them back.
+
+    >>> print(Schedule("p sends m1 to q; q receives m1"))
+    p sends m1 to q
+    q receives m1
+    """
+
+    def __new__(cls, steps: str | Iterable[str] = ()) -> Schedule:
+        """Read steps from lines of text (or with ; between), or take them as they are."""
+        lines = re.split(r"[\n;]", steps) if isinstance(steps, str) else steps
+        words = (line.split("#")[0].strip() for line in lines)
+        return super().__new__(cls, (line for line in words if line))
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """What happened, what was recorded, and the cut at which it was recorded."""
+
+    system: System
+    algorithm: Algorithm | None
+    schedule: Schedule
+    trace: tuple[Entry, ...]
+    payloads: Mapping[str, Payload]
+    cuts: Mapping[Id, Cut]  # of the snapshots that every process has recorded
+    snapshots: Mapping[Id, Snapshot | None]  # None: never complete
+    faults: Mapping[Id, str]  # what is wrong with a snapshot, if anything is
+    final: Snapshot
+    controls: Mapping[Id, int]  # markers sent
+    peak: int  # the most messages that were logged at one time
+    time: int  # when it was over
+    reports: tuple[tuple[str, object], ...]
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot, where there is one only."""
+        return next(iter(self.snapshots.values()))
+
+    @property
+    def cut(self) -> Cut | None:
+        """The cut at which it was recorded."""
+        return self.cuts.get(next(iter(self.snapshots)))
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, in words; nothing if all is right."""
+        return next(iter(self.faults.values()), "")
+
+    @property
+    def markers(self) -> int:
+        """How many markers were sent, in all snapshots together."""
+        return sum(self.controls.values())
+
+    @cached_property
+    def computation(self) -> Computation:
+        """The events of the processes, without those of the algorithm."""
+        log = Log(self.system.processes)
+        for entry in (entry for entry in self.trace if entry.is_event):
+            log.event(entry.process, entry.label, sends=dict(entry.sends), receives=entry.receives)
+        return log.computation(payloads=self.payloads)
+
+    @cached_property
+    def order(self) -> tuple[Event, ...]:
+        """The events in the order in which they happened."""
+        ahead = {p: iter(self.computation.history(p)) for p in self.system.processes}
+        return tuple(next(ahead[entry.process]) for entry in self.trace if entry.is_event)
+
+    def in_transit(self, id: Id | None = None) -> Mapping[Channel, tuple[Payload, ...]]:
+        """Say what the channels hold at the cut, from the computation alone."""
+        cut = self.cut if id is None else self.cuts[id]
+        if cut is None:
+            raise ValueError(f"no cut was recorded: {self.fault}")
+        contents = self.system.network.contents
+        return Channels(
+            (channel, contents(self.payloads[name] for name in names))
+            for channel, names in in_transit(self.computation, cut).items()
+        )
+
+    def draw(self) -> Picture:
+        """Draw the run with its markers, dashed, and its cuts."""
+        from .drawing import draw_run
+
+        return draw_run(self)
+
+    def _repr_svg_(self) -> str | None:
+        return self.draw().svg if len(self.schedule) <= 60 else None
+
+    def __repr__(self) -> str:
+        steps = f"<Run of {len(self.schedule)} steps, {len(self.computation)} events"
+        words = [f"snapshot {id}: {self.faults.get(id, 'right')}" for id in self.snapshots]
+        return f"{steps}; {'; '.join(words)}>"
+
+
+def simulate(
+    system: System,
+    algorithm: Algorithm | None = None,
+    *,
+    initiators: Iterable[str] = (),
+    at: int = 0,
+    snapshots: Mapping[Id, Mapping[str, int]] | None = None,
+    seed: int = 0,
+    schedule: str | Iterable[str] | None = None,
+    limit: int = 100_000,
+) -> Run:
+    """Run a system until nothing can happen any more, or along a schedule until it ends.
+
+    After `at` steps the initiators begin, by default the first process. Several snapshots are
+    given as the steps after which each process begins them: `snapshots={1: {"p": 8}, 2: {"q": 9}}`.
+    """
+    if algorithm is not None and snapshots is None and schedule is None:
+        snapshots = {1: dict.fromkeys(initiators or [next(iter(system.processes))], at)}
+    if schedule is None:
+        plan = [
+            (step, id, p) for id, begin in (snapshots or {}).items() for p, step in begin.items()
+        ]
+        _check_names(system, [p for _, _, p in plan])
+        world = World(system, algorithm, snapshots or ())
+        steps = _by_chance(world, sorted(plan, key=lambda begin: begin[0]), Random(seed))
+    else:
+        script = Schedule(schedule)
+        world = World(system, algorithm, snapshots or _ids(script))
+        steps = _by_script(world, script)
+    taken = []
+    for option in steps:
+        world.take(option)
+        taken.append(option.text)
+        if len(taken) > limit:
+            raise RuntimeError(f"still running after {limit} steps; last: {'; '.join(taken[-3:])}")
+    return finished(world, algorithm, taken)
+
+
+def replay(system: System, schedule: str | Iterable[str]) -> list[Snapshot]:
+    """Give the global states that a schedule without a snapshot passes through, from the start."""
+    world = World(system, None, ())
+    passed = [world.now()]
+    for option in _by_script(world, Schedule(schedule)):
+        world.take(option)
+        passed.append(world.now())
+    return passed
+
+
+def finished(world: World, algorithm: Algorithm | None, steps: Iterable[str]) -> Run:
+    """Freeze a world at the end of a run."""
+    everybody = len(world.states)
+    return Run(
+        world.system,
+        algorithm,
+        Schedule(steps),
+        world.trace,
+        world.payloads,
+        {id: Cut(t.cut) for id, t in world.truth.items() if len(t.cut) == everybody},
+        {id: world.complete.get(id) for id in world.ids},
+        {
+            id: world.faults[id] if id in world.faults else _unfinished(world, id)
+            for id in world.ids
+            if id in world.faults or id not in world.complete
+        },
+        world.now(),
+        world.controls,
+        world.peak,
+        world.clock,
+        world.reports,
+    )
+
+
+def _by_chance(world: World, plan: list[tuple[int, Id, str]], random: Random) -> Iterator[Option]:
+    step = 0
+    while True:
+        options = world.options()
+        if plan and (plan[0][0] <= step or not options):
+            _, id, process = plan.pop(0)
+            options = (
+                world.options([(id, process)])[:1] if process not in world.truth[id].cut else []
+            )
+        elif not options and not world.wait():
+            return
+        if options:
+            step += 1
+            yield random.choice(options)
+
+
+def _by_script(world: World, script: Schedule) -> Iterator[Option]:
+    begin = [(id, process) for id in world.ids for process in world.states]
+    for number, line in enumerate(script, start=1):
+        while not world.options() and world.wait():
+            pass
+        options = world.options(begin)
+        found = next((option for option in options if option.text == line), None)
+        found = found or next((o for o in options if _unnamed(o.text) == _unnamed(line)), None)
+        if found is None:
+            can = "; ".join(option.text for option in options) or "nothing"
+            raise ValueError(f"step {number}, {line!r}, cannot happen now. What can: {can}")
+        if found.method == "act" and found.text != line:
+            names = tuple(re.findall(r"(?:sends|,) (.+?) to ", line))
+            found = found._replace(text=line, arguments=(found.arguments[0], names))
+        yield found
+
+
+def _unnamed(line: str) -> str:
+    """A step of sending, whatever its messages are called: a script may name them itself."""
+    return re.sub(r"(sends|,) .+? to ", r"\1 _ to ", line) if " sends " in line else line
+
+
+def _ids(script: Schedule) -> Sequence[Id]:
+    named = dict.fromkeys(line.split(" records ")[1] for line in script if " records " in line)
+    return [int(id) if id.isdigit() else id for id in named] or [1]
+
+
+def _check_names(system: System, processes: Iterable[str]) -> None:
+    for process in processes:
+        if process not in system.processes:
+            known = ", ".join(system.processes)
+            raise ValueError(f"there is no process {process} to begin a snapshot, only {known}")
+
+
+def _unfinished(world: World, id: Id) -> str:
+    """Why a snapshot is not complete."""
+    recorded = world.truth[id].cut
+    reached, channels = set(recorded), world.system.network.channels
+    while more := {c.dst for c in channels if c.src in reached} - reached:
+        reached |= more
+    if never := [p for p in world.states if p not in reached]:
+        return f"never complete: no channels lead from an initiator to {', '.join(never)}"
+    if missing := [p for p in world.states if p not in recorded]:
+        return f"not complete: {', '.join(missing)} did not record"
+    waiting = [p for p, own in world.recorders.items() if own.result(id) is None]
+    return f"not complete: {', '.join(waiting) or 'messages are still owed'}"

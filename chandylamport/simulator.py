@@ -1,0 +1,324 @@
+"""Running a system with a snapshot algorithm: one choice a step, and a note of what is true.
+
+The simulator sees everything. So it also keeps what no process can know: the cut that is recorded,
+and what its channels hold. The algorithm sees nothing of this, only its ports.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+from .chandy_lamport import ChandyLamport
+from .events import Channel
+from .overlapping import Overlapping, Tagged
+from .recorder import Id, Payload, Recorder, Snapshot, State, Wire, assemble
+from .systems import Action, System
+
+Algorithm = Callable[[], Recorder] | type[Overlapping]
+
+
+class Packet(NamedTuple):
+    """What is in a channel: the wire, and beside it what only the simulator knows."""
+
+    name: str
+    wire: Wire
+    message: Payload | None  # None for control
+    recorded: frozenset[Id]  # the snapshots that its sender had recorded when it was sent
+    ready: int  # the time from which it can be delivered
+
+
+class Entry(NamedTuple):
+    """One step as it happened: an event of the computation, or a step of the algorithm alone."""
+
+    process: str
+    label: str
+    sends: tuple[tuple[str, str], ...] = ()  # name and receiver
+    receives: tuple[str, ...] = ()
+    controls: tuple[tuple[str, str], ...] = ()  # what the algorithm sends in this step
+    is_event: bool = True
+
+
+class Option(NamedTuple):
+    """A step that can be taken now, in words; the method of World that takes it, and for what."""
+
+    text: str
+    process: str
+    method: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass
+class Truth:
+    """The cut of one snapshot as it is being recorded, and the global state that belongs to it."""
+
+    cut: dict[str, int] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
+    orphans: tuple[str, ...] = ()
+    late: dict[Channel, tuple[Payload, ...]] = field(default_factory=dict)  # in transit, arrived
+
+    def copy(self) -> Truth:
+        """Give one that can be changed by itself."""
+        return Truth(dict(self.cut), dict(self.states), self.orphans, dict(self.late))
+
+
+class SimulatedPort:
+    """What a recorder sees of the world: its own process, for one snapshot."""
+
+    def __init__(self, world: World, name: str, id: Id) -> None:
+        """Look at one process."""
+        self.name, self._world, self._id = name, world, id
+        self.inputs = world.system.network.inputs(name)
+        self.outputs = world.system.network.outputs(name)
+
+    def record(self) -> State:
+        """Give the state, and note that the cut is here; it stays where it was noted first."""
+        truth, state = self._world.truth[self._id], self._world.states[self.name]
+        if self.name not in truth.cut:
+            truth.cut[self.name], truth.states[self.name] = self._world.done[self.name], state
+        return state
+
+    def send(self, channel: Channel, control: Wire) -> None:
+        """Put control into a channel, behind what is already there."""
+        self._world.put_control(self._id, channel, control)
+
+    def report(self, value: object) -> None:
+        """Note what is reported, and by whom."""
+        self._world.reports += ((self.name, value),)
+
+
+class World:
+    """A system in the middle of a run: states, channels, recorders, and the truth about them."""
+
+    def __init__(self, system: System, algorithm: Algorithm | None, ids: Iterable[Id]) -> None:
+        """Begin at the system's start. Without an algorithm, nobody ever records."""
+        self.system, self.ids = system, tuple(ids)
+        self.states = dict(system.start.states)
+        self.done = dict.fromkeys(self.states, 0)  # the events of each process so far
+        self.taken = dict.fromkeys(self.states, 0)  # and those that it took by itself
+        self.channels: dict[Channel, tuple[Packet, ...]]
+        self.channels = dict.fromkeys(system.network.channels, ())
+        self.recorders = {process: _all_recorders(algorithm) for process in self.states}
+        self.truth: dict[Id, Truth] = defaultdict(Truth)
+        self.complete: dict[Id, Snapshot] = {}
+        self.faults: dict[Id, str] = {}
+        self.clock = self.peak = 0
+        self.controls: dict[Id, int] = dict.fromkeys(self.ids, 0)
+        self.payloads: dict[str, Payload] = {}
+        self.reports: tuple[tuple[str, object], ...] = ()
+        self.trace: tuple[Entry, ...] = ()
+        self._sent_controls: tuple[tuple[str, str], ...] = ()
+        for process in self.states:
+            start = system.start.channels.items()
+            flying = tuple((c.dst, m) for c, held in start if c.src == process for m in held)
+            if flying:  # a restored system: what is in its channels was sent before it starts
+                self.trace += (self._send(process, "restored", flying, ()),)
+
+    def copy(self) -> World:
+        """Give a world in which another step can be taken; recorders are still shared."""
+        other = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                setattr(other, name, dict(value))
+        other.truth = defaultdict(Truth, {id: truth.copy() for id, truth in self.truth.items()})
+        return other
+
+    # --- what can happen -------------------------------------------------------------------------
+
+    def options(self, may_begin: Iterable[tuple[Id, str]] = ()) -> list[Option]:
+        """List the steps that can be taken now; who has recorded already need not begin."""
+        found = [
+            Option(f"{process} records{self._of(id)}", process, "begin", (id,))
+            for id, process in may_begin
+            if process not in self.truth[id].cut
+        ]
+        for process, state in self.states.items():
+            texts = set()
+            for action in self.system.actions(process, state, self.taken[process]):
+                names = self._names(action.label, len(action.sends))
+                text = _in_words(process, action, names)
+                if text in texts:
+                    text = f"{text}, carrying {action.sends[0][1]!r}"
+                texts.add(text)
+                found.append(Option(text, process, "act", (action, names)))
+            for id, recorder in self.recorders[process].recorders.items():
+                if getattr(recorder, "step", None):
+                    found.append(Option(f"{process} steps{self._of(id)}", process, "step", (id,)))
+        for channel, packets in self.channels.items():
+            for i in self.system.network.next_from(packets) if packets else ():
+                if packets[i].ready <= self.clock and self._accepts(channel, packets[i]):
+                    found.append(self._delivery(channel, i, packets[i]))
+        return found
+
+    def wait(self) -> bool:
+        """Let time pass until the next packet is ready; say whether there is one."""
+        later = [k.ready for held in self.channels.values() for k in held if k.ready > self.clock]
+        self.clock = min(later, default=self.clock)
+        return bool(later)
+
+    def _of(self, id: Id) -> str:
+        return f" {id}" if len(self.ids) > 1 else ""
+
+    def _names(self, label: str, number: int) -> tuple[str, ...]:
+        """Names for messages to be sent: the label if it is free, else numbers."""
+        free = (f"m{n}" for n in count(len(self.payloads) + 1))
+        if label:
+            free = (label if n == 1 else f"{label}{n}" for n in count(1))
+        unused = (name for name in free if name not in self.payloads)
+        return tuple(next(unused) for _ in range(number))
+
+    def _accepts(self, channel: Channel, packet: Packet) -> bool:
+        state, message = self.states[channel.dst], packet.message
+        return message is None or self.system.accepts(channel.dst, state, channel, message)
+
+    def _delivery(self, channel: Channel, i: int, packet: Packet) -> Option:
+        name, _, control = packet.name.partition("#")
+        text = f"{channel.dst} receives {name}{f' from {channel.src}' if control else ''}"
+        return Option(text, channel.dst, "deliver", (channel, i))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def take(self, option: Option) -> None:
+        """Take a step, and see which snapshots are complete now, and whether they are right."""
+        self._sent_controls = ()
+        entry: Entry = getattr(self, option.method)(option.process, *option.arguments)
+        self.trace += (entry._replace(controls=self._sent_controls),)
+        recorders = [r for own in self.recorders.values() for r in own.recorders.values()]
+        logs = [log for r in recorders for log in getattr(r, "logged", {}).values()]
+        self.peak = max(self.peak, sum(map(len, logs)))
+        for id in self.ids:
+            if id not in self.complete and len(self.truth[id].cut) == len(self.states):
+                snapshot = assemble({p: own.result(id) for p, own in self.recorders.items()})
+                if snapshot is not None:
+                    self.complete[id] = self.settled(snapshot.states, snapshot.channels)
+                    self._judge(id)
+
+    def begin(self, process: str, id: Id) -> Entry:
+        """Let a process initiate a snapshot."""
+        self.recorders[process].begin(self._ports(process), id)
+        return Entry(process, f"records{self._of(id)}", is_event=False)
+
+    def step(self, process: str, id: Id) -> Entry:
+        """Let a recorder do what it does by itself."""
+        recorder: Any = self.recorders[process].recorders[id]
+        recorder.step(self._ports(process)(id))
+        return Entry(process, f"steps{self._of(id)}", is_event=False)
+
+    def act(self, process: str, action: Action, names: tuple[str, ...]) -> Entry:
+        """Let a process do something by itself: first its state changes, then its messages leave."""
+        self.states[process] = self.system.processes[process].step(self.states[process], action)
+        self.taken[process] += 1
+        self.clock += 1
+        return self._send(process, "" if action.sends else action.label, action.sends, names)
+
+    def _send(
+        self,
+        process: str,
+        label: str,
+        sends: tuple[tuple[str, Payload], ...],
+        names: tuple[str, ...],
+    ) -> Entry:
+        self.done[process] += 1
+        named = list(zip(names or self._names("", len(sends)), sends, strict=True))
+        for name, (dst, message) in named:
+            channel = Channel(process, dst)
+            wire = self.recorders[process].on_send(self._ports(process), channel, message)
+            self.payloads[name] = message
+            self._put(channel, name, wire, message)
+        return Entry(process, label, tuple((name, dst) for name, (dst, _) in named))
+
+    def put_control(self, id: Id, channel: Channel, control: Wire) -> None:
+        """Put control of a snapshot into a channel."""
+        number = self.controls[id] = self.controls.get(id, 0) + 1
+        name = f"{control}{self._of(id)}#{number}"
+        self._sent_controls += ((name, channel.dst),)
+        self._put(channel, name, Tagged(id, control), None)
+
+    def _put(self, channel: Channel, name: str, wire: Wire, message: Payload | None) -> None:
+        recorded = frozenset(id for id, truth in self.truth.items() if channel.src in truth.cut)
+        ready = self.clock + self.system.network.delays.get(channel, 0)
+        self.channels[channel] += (Packet(name, wire, message, recorded, ready),)
+
+    def deliver(self, process: str, channel: Channel, i: int) -> Entry:
+        """Deliver a packet: first the algorithm sees it, then the state changes."""
+        packets = self.channels[channel]
+        packet, self.channels[channel] = packets[i], packets[:i] + packets[i + 1 :]
+        message = self.recorders[process].on_receive(self._ports(process), channel, packet.wire)
+        if message != packet.message:  # the computation must go on as if nobody took a snapshot
+            fault = f"{packet.name} carried {packet.message!r}, and {process} got {message!r}"
+            self.faults = {id: self.faults.get(id, fault) for id in self.ids}
+        if message is None:
+            return Entry(process, "", receives=(packet.name,), is_event=False)
+        state = self.states[process]
+        self.states[process] = self.system.processes[process].receive(state, channel, message)
+        self.done[process] += 1
+        for id, truth in self.truth.items():
+            sent_inside, received_inside = id not in packet.recorded, process not in truth.cut
+            if received_inside and not sent_inside:
+                truth.orphans += (packet.name,)
+            if sent_inside and not received_inside:
+                truth.late[channel] = (*truth.late.get(channel, ()), message)
+        return Entry(process, "", receives=(packet.name,))
+
+    def _ports(self, process: str) -> Callable[[Id], SimulatedPort]:
+        return lambda id: SimulatedPort(self, process, id)
+
+    # --- what is true ----------------------------------------------------------------------------
+
+    def settled(self, states: Mapping[str, State], channels: Mapping[Channel, Any]) -> Snapshot:
+        """Write a global state in the one way that its network allows."""
+        contents = self.system.network.contents
+        return Snapshot.of(states, {channel: contents(held) for channel, held in channels.items()})
+
+    def now(self) -> Snapshot:
+        """Give the global state at this moment, as nobody inside could see it."""
+        messages = {
+            channel: [k.message for k in packets if k.message is not None]
+            for channel, packets in self.channels.items()
+        }
+        return self.settled(self.states, messages)
+
+    def at_cut(self, id: Id) -> Snapshot:
+        """Give the global state that belongs to the cut of a snapshot."""
+        truth = self.truth[id]
+        channels = {
+            channel: [
+                *truth.late.get(channel, ()),
+                *(k.message for k in held if k.message is not None and id not in k.recorded),
+            ]
+            for channel, held in self.channels.items()
+        }
+        return self.settled(truth.states, channels)
+
+    def _judge(self, id: Id) -> None:
+        """Compare a complete snapshot with the truth, and say in words what is wrong first."""
+        found, right = self.complete[id], self.at_cut(id)
+        words = [
+            f"{name} is received inside the cut and sent outside" for name in self.truth[id].orphans
+        ]
+        for process, state in right.states.items():
+            if found.states[process] != state:
+                was = f"and was in {state!r} at its cut"
+                words.append(f"{process} is recorded in state {found.states[process]!r}, {was}")
+        for channel in sorted({*found.channels, *right.channels}):
+            was, held = list(found.channels[channel]), list(right.channels[channel])
+            if was != held:
+                words.append(f"channel {channel} is recorded as {was}, and holds {held} at the cut")
+        if words:
+            self.faults.setdefault(id, words[0])
+
+
+def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
+    if isinstance(algorithm, type) and issubclass(algorithm, Overlapping):
+        return algorithm()  # type: ignore[call-arg]  # one that brings its algorithm along
+    return Overlapping(algorithm or ChandyLamport)  # which does nothing until somebody begins
+
+
+def _in_words(process: str, action: Action, names: tuple[str, ...]) -> str:
+    sends = zip(names, action.sends, strict=True)
+    words = ", ".join(f"{name} to {dst}" for name, (dst, _) in sends)
+    return f"{process} sends {words}" if words else f"{process} does {action.label}"
