@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .cuts import Cut, in_transit
 from .events import Channel, Computation, Event
 from .log import Log
-from .recorder import Channels, Id, Payload, Snapshot
-from .simulator import Algorithm, Entry, Option, World
+from .recorder import Channels, Id, Payload, Snapshot, State
+from .simulator import Algorithm, Entry, Option, Packet, World
 from .systems import System
 
 if TYPE_CHECKING:
@@ -40,6 +40,25 @@ class Schedule(tuple[str, ...]):
 
     def __str__(self) -> str:
         return "\n".join(self)
+
+
+class Token(NamedTuple):
+    """What is under way in a channel: a payload with its stamps, or control, in words."""
+
+    text: str
+    is_control: bool
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A system between two steps of a run: what its processes, channels and recorders hold."""
+
+    step: str  # that led here; "" at the start
+    states: Mapping[str, State]
+    channels: Mapping[Channel, tuple[Token, ...]]  # the next to arrive first
+    recorded: Mapping[tuple[Id, str], State]
+    logged: Mapping[tuple[Id, Channel], tuple[Payload, ...]]  # of processes that have recorded
+    closed: frozenset[tuple[Id, Channel]]  # channels whose log is final
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +123,14 @@ class Run:
             (channel, contents(self.payloads[name] for name in names))
             for channel, names in in_transit(self.computation, cut).items()
         )
+
+    def moments(self) -> Iterator[Moment]:
+        """Live through the run again: give its start, and the moment after each step."""
+        world = World(self.system, self.algorithm, self.snapshots)
+        yield _moment(world, "")
+        for option in _by_script(world, self.schedule):
+            world.take(option)
+            yield _moment(world, option.text)
 
     def draw(self) -> Picture:
         """Draw the run with its markers, dashed, and its cuts."""
@@ -233,6 +260,27 @@ def _unnamed(line: str) -> str:
 def _ids(script: Schedule) -> Sequence[Id]:
     named = dict.fromkeys(line.split(" records ")[1] for line in script if " records " in line)
     return [int(id) if id.isdigit() else id for id in named] or [1]
+
+
+def _moment(world: World, step: str) -> Moment:
+    recorded, logged, closed = {}, {}, set()
+    for id, truth in world.truth.items():
+        for process, state in truth.states.items():
+            recorder = world.recorders[process].recorders[id]
+            recorded[id, process] = getattr(recorder, "state", state)
+            for channel in world.system.network.inputs(process):
+                logged[id, channel] = getattr(recorder, "logged", {}).get(channel, ())
+                if id in world.complete or channel not in getattr(recorder, "open", {channel}):
+                    closed.add((id, channel))
+    channels = {c: tuple(map(_token, packets)) for c, packets in world.channels.items()}
+    return Moment(step, dict(world.states), channels, recorded, logged, frozenset(closed))
+
+
+def _token(packet: Packet) -> Token:
+    if packet.message is None:
+        return Token(packet.name.partition("#")[0], is_control=True)
+    stamps = (str(stamp) for _, stamp in getattr(packet.wire, "stamps", ()))
+    return Token(" ".join([str(packet.message), *dict.fromkeys(stamps)]), is_control=False)
 
 
 def _check_names(system: System, processes: Iterable[str]) -> None:

@@ -30,8 +30,8 @@ def draw(
     """Draw the space-time diagram of a computation, with a cut or several named ones across it.
 
     Messages in transit are blue, orphans are red and heavy, messages named in `markers` are
-    dashed. `order` draws one run, an event a column; otherwise columns are Lamport's clock.
-    `caption` stands in the place of the verdict on the cut.
+    dashed and have no label. `order` draws one run, an event a column; otherwise columns are
+    Lamport's clock. `caption` stands in the place of the verdict on the cut.
 
     >>> from chandylamport import Cut, computation
     >>> draw(computation("p: m!\\nq: m?"), Cut.of(q=1))
@@ -174,6 +174,8 @@ class _Scene:
 
     def _message_labels(self) -> Iterator[Text]:
         for name, line in self.arrows.items():
+            if name in self.markers:
+                continue
             heavy, name = name in self.orphans, short(name)
             side = 5 + text_width(name, 12, bold=heavy) / 2
             rise = 3 if line.points[-1][1] > line.points[0][1] else -3
