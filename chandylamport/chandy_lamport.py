@@ -50,10 +50,14 @@ class ChandyLamport:
 
     def marker_sending_rule(self, port: Port) -> None:
         """Record the state; send one marker on each outgoing channel before further messages."""
-        self.recorded, self.state = True, port.record()
-        self.open, self.logged = set(port.inputs), dict.fromkeys(port.inputs, ())
+        self.record(port)
         for channel in port.outputs:
             port.send(channel, MARKER)
+
+    def record(self, port: Port) -> None:
+        """Record the state, and begin to log what arrives from now on."""
+        self.recorded, self.state = True, port.record()
+        self.open, self.logged = set(port.inputs), dict.fromkeys(port.inputs, ())
 
     def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
         """If the state is not recorded, record it, and the channel as empty.

@@ -15,7 +15,7 @@ from typing import Any
 from .cuts import Cut
 from .recorder import Id, Snapshot
 from .runs import Run, Schedule, simulate
-from .simulator import Algorithm, World
+from .simulator import NO_ID, Algorithm, World
 from .systems import System
 
 
@@ -43,7 +43,7 @@ def explore(
     algorithm: Algorithm,
     *,
     initiators: Iterable[str] | None = None,
-    ids: Iterable[Id] = (1,),
+    ids: Iterable[Id] = NO_ID,
     limit: int = 100_000,
     stop: bool = False,
 ) -> Exploration:
@@ -54,7 +54,7 @@ def explore(
 
     >>> import chandylamport as cl
     >>> explore(cl.textbook_bank(), cl.ChandyLamport)
-    <221 states, 7 snapshots, 7 cuts, no counterexample>
+    <141 states, 9 snapshots, 7 cuts, no counterexample>
     """
     begin = [(id, p) for id in ids for p in initiators or system.processes]
     start = World(system, algorithm, dict.fromkeys(id for id, _ in begin))
@@ -86,7 +86,8 @@ def explore(
                     snapshots.update(other.complete.values())
                     cuts.update(Cut(other.truth[id].cut) for id in other.complete)
         level = above
-    run = simulate(system, algorithm, schedule=wrong) if wrong is not None else None
+    snapshot_ids: dict[Id, dict[str, int]] = {id: {} for id in start.ids}
+    run = simulate(system, algorithm, schedule=wrong, snapshots=snapshot_ids) if wrong else None
     return Exploration(len(seen), frozenset(snapshots), frozenset(cuts), run)
 
 
@@ -101,7 +102,7 @@ def find_failure(
     """Find a run that goes wrong: the shortest if the search gets there, else one cut short.
 
     >>> import chandylamport as cl
-    >>> mail = cl.System(cl.letters(p={"q": ["m"]}, q={}), cl.Unordered(cl.complete("pq")))
+    >>> mail = cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Unordered(cl.complete("pq")))
     >>> print(find_failure(mail, cl.ChandyLamport, initiators=["p"]).schedule)
     p records
     p sends m to q
@@ -116,8 +117,8 @@ def find_failure(
     except TooManyStates:
         for seed in range(seeds):
             who = list(initiators or system.processes)
-            begin = {"initiators": [who[seed % len(who)]], "at": seed % 23}
-            run = simulate(system, algorithm, **begin, seed=seed)
+            first, at = [who[seed % len(who)]], seed % 23
+            run = simulate(system, algorithm, initiators=first, at=at, seed=seed)
             if run.fault:
                 return shortened(run)
     return None
@@ -156,7 +157,7 @@ def key(world: World, recorders: Mapping[str, Hashable]) -> Hashable:
         ),
         tuple(recorders.values()),
         tuple((frozen(t.cut), frozen(t.late), bool(t.orphans)) for t in world.truth.values()),
-        bool(world.faults),
+        (frozenset(world.complete), bool(world.faults), world.in_vain),
     )
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from .cuts import Cut
 from .recorder import Id
-from .runs import Run, Schedule, replay
+from .runs import Run, Schedule
 from .simulator import Entry
 
 
@@ -68,7 +68,7 @@ def reorder(run: Run, id: Id | None = None) -> Proof:
     >>> proof = reorder(run)
     >>> [(swap.post, swap.pre) for swap in proof.swaps]
     [('p sends M to q', "q sends M' to p")]
-    >>> replay(run.system, proof.schedule)[proof.boundary] == run.snapshot
+    >>> cl.replay(run.system, proof.schedule)[proof.boundary] == run.snapshot
     True
     """
     cut = run.cut if id is None else run.cuts[id]

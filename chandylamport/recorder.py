@@ -23,9 +23,17 @@ Id = Hashable  # of a snapshot, where there are several
 class Port(Protocol):
     """All that an algorithm may touch: one process, for one snapshot."""
 
-    name: str
-    inputs: Sequence[Channel]
-    outputs: Sequence[Channel]
+    @property
+    def name(self) -> str:
+        """The process."""
+
+    @property
+    def inputs(self) -> Sequence[Channel]:
+        """Its incoming channels."""
+
+    @property
+    def outputs(self) -> Sequence[Channel]:
+        """Its outgoing channels."""
 
     def record(self) -> State:
         """Give a copy of the process's state as it is now: the cut goes here."""
@@ -51,7 +59,7 @@ class Recorder(Protocol):
         """Say what goes on the wire for a message, after the state change of its sending."""
 
     def on_receive(self, port: Port, channel: Channel, wire: Wire) -> Payload | None:
-        """Take what arrives, before the state change it brings; give the message, None for control."""
+        """Take what arrives, before its state change; give the message, or None for control."""
 
     def result(self) -> LocalSnapshot | None:
         """Give this process's part, or None as long as there is nothing to report."""

@@ -20,6 +20,7 @@ from .recorder import Id, Payload, Recorder, Snapshot, State, Wire, assemble
 from .systems import Action, System
 
 Algorithm = Callable[[], Recorder] | type[Overlapping]
+NO_ID = ("the snapshot",)  # where there is only one
 
 
 class Packet(NamedTuple):
@@ -94,7 +95,9 @@ class SimulatedPort:
 class World:
     """A system in the middle of a run: states, channels, recorders, and the truth about them."""
 
-    def __init__(self, system: System, algorithm: Algorithm | None, ids: Iterable[Id]) -> None:
+    def __init__(
+        self, system: System, algorithm: Algorithm | None, ids: Iterable[Id] = NO_ID
+    ) -> None:
         """Begin at the system's start. Without an algorithm, nobody ever records."""
         self.system, self.ids = system, tuple(ids)
         self.states = dict(system.start.states)
@@ -106,6 +109,7 @@ class World:
         self.truth: dict[Id, Truth] = defaultdict(Truth)
         self.complete: dict[Id, Snapshot] = {}
         self.faults: dict[Id, str] = {}
+        self.in_vain: frozenset[tuple[Id, str]] = frozenset()  # who began and did not record
         self.clock = self.peak = 0
         self.controls: dict[Id, int] = dict.fromkeys(self.ids, 0)
         self.payloads: dict[str, Payload] = {}
@@ -134,7 +138,7 @@ class World:
         found = [
             Option(f"{process} records{self._of(id)}", process, "begin", (id,))
             for id, process in may_begin
-            if process not in self.truth[id].cut
+            if process not in self.truth[id].cut and (id, process) not in self.in_vain
         ]
         for process, state in self.states.items():
             texts = set()
@@ -161,13 +165,13 @@ class World:
         return bool(later)
 
     def _of(self, id: Id) -> str:
-        return f" {id}" if len(self.ids) > 1 else ""
+        return "" if self.ids == NO_ID else f" {id}"
 
     def _names(self, label: str, number: int) -> tuple[str, ...]:
         """Names for messages to be sent: the label if it is free, else numbers."""
         free = (f"m{n}" for n in count(len(self.payloads) + 1))
         if label:
-            free = (label if n == 1 else f"{label}{n}" for n in count(1))
+            free = (label if n == 1 else f"{label}.{n}" for n in count(1))
         unused = (name for name in free if name not in self.payloads)
         return tuple(next(unused) for _ in range(number))
 
@@ -200,6 +204,8 @@ class World:
     def begin(self, process: str, id: Id) -> Entry:
         """Let a process initiate a snapshot."""
         self.recorders[process].begin(self._ports(process), id)
+        if process not in self.truth[id].cut:
+            self.in_vain |= {(id, process)}
         return Entry(process, f"records{self._of(id)}", is_event=False)
 
     def step(self, process: str, id: Id) -> Entry:
@@ -209,7 +215,7 @@ class World:
         return Entry(process, f"steps{self._of(id)}", is_event=False)
 
     def act(self, process: str, action: Action, names: tuple[str, ...]) -> Entry:
-        """Let a process do something by itself: first its state changes, then its messages leave."""
+        """Let a process do something: first its state changes, then its messages leave."""
         self.states[process] = self.system.processes[process].step(self.states[process], action)
         self.taken[process] += 1
         self.clock += 1
@@ -305,9 +311,10 @@ class World:
                 was = f"and was in {state!r} at its cut"
                 words.append(f"{process} is recorded in state {found.states[process]!r}, {was}")
         for channel in sorted({*found.channels, *right.channels}):
-            was, held = list(found.channels[channel]), list(right.channels[channel])
-            if was != held:
-                words.append(f"channel {channel} is recorded as {was}, and holds {held} at the cut")
+            given, held = list(found.channels[channel]), list(right.channels[channel])
+            if given != held:
+                what = f"is recorded as {given}, and holds {held} at the cut"
+                words.append(f"channel {channel} {what}")
         if words:
             self.faults.setdefault(id, words[0])
 
@@ -315,7 +322,8 @@ class World:
 def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
     if isinstance(algorithm, type) and issubclass(algorithm, Overlapping):
         return algorithm()  # type: ignore[call-arg]  # one that brings its algorithm along
-    return Overlapping(algorithm or ChandyLamport)  # which does nothing until somebody begins
+    made: Any = algorithm or ChandyLamport  # which does nothing until somebody begins
+    return Overlapping(made)
 
 
 def _in_words(process: str, action: Action, names: tuple[str, ...]) -> str:

@@ -31,7 +31,9 @@ class Process(Protocol):
     number of actions after which it only receives.
     """
 
-    initial: State
+    @property
+    def initial(self) -> State:
+        """The state to start from."""
 
     def enabled(self, state: State) -> Iterable[Action]:
         """What it may do in this state; actions that send where no channel leads are left out."""
