@@ -104,9 +104,8 @@ def find_failure(
     >>> import chandylamport as cl
     >>> mail = cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Unordered(cl.complete("pq")))
     >>> print(find_failure(mail, cl.ChandyLamport, initiators=["p"]).schedule)
-    p records
     p sends m to q
-    q receives m
+    p records
     q receives marker from p
     p receives marker from q
     """
