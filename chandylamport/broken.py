@@ -64,6 +64,9 @@ TWICE = System(letters(p=[("q", 50), ("q", 50)], q=[]), Fifo(complete("pq")))
 QUIET = performing("p: a\nq: b")
 MAIL = performing("p: m!\nq: m?", Unordered)
 TRIANGLE = performing("p: a\nq: m!\nr: m?")
+JOIN = System(
+    actors(computation("p: m!\nq:\nr: m?")), Fifo([Channel("p", "r"), Channel("q", "r")])
+)
 
 # --- the marker rules -----------------------------------------------------------------------------
 
@@ -205,6 +208,19 @@ class RecordsAtTheFirstMarkerSeen(ChandyLamport):
         if not self.seen:
             self.seen = True
             self.marker_sending_rule(port)
+        self.open.discard(channel)
+
+
+@exposed_by(JOIN)
+class RecordsAtTheLastMarker(ChandyLamport):
+    """Records when the marker has come on every channel, and receives what is behind them."""
+
+    def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
+        came = {*self.logged, channel} if not self.recorded else set()
+        self.logged = self.logged if self.recorded else dict.fromkeys(came, ())
+        if came == set(port.inputs):
+            self.marker_sending_rule(port)
+            self.open.clear()
         self.open.discard(channel)
 
 
