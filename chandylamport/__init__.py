@@ -34,7 +34,7 @@ from .cuts import (
     orphans,
 )
 from .diagrams import computation
-from .drawing import Picture, draw, draw_lattice, draw_run
+from .drawing import Picture, draw, draw_lattice, draw_moments, draw_run, draw_swaps
 from .events import Channel, Computation, Event, MalformedComputation, Message
 from .exploration import explore, find_failure
 from .formats import SHIVIZ, read_json, read_shiviz, to_json, to_shiviz

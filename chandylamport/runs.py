@@ -266,7 +266,7 @@ def _moment(world: World, step: str) -> Moment:
     recorded, logged, closed = {}, {}, set()
     for id, truth in world.truth.items():
         for process, state in truth.states.items():
-            recorder = world.recorders[process].recorders[id]
+            recorder = world.recorders[process].recorders.get(id)
             recorded[id, process] = getattr(recorder, "state", state)
             for channel in world.system.network.inputs(process):
                 logged[id, channel] = getattr(recorder, "logged", {}).get(channel, ())

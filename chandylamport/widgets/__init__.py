@@ -1,5 +1,6 @@
 """The interactive layer: drawings that a reader moves. Needs ipywidgets (`chandylamport[lab]`)."""
 
 from .cut import MovableCut
+from .run import RunPlayer
 
-__all__ = ["MovableCut"]
+__all__ = ["MovableCut", "RunPlayer"]
