@@ -6,12 +6,13 @@ clocks of the package.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise, product
 
 from hypothesis import strategies as st
 
-from chandylamport import Computation, Cut, Event, Log, computation
+from chandylamport import Computation, Cut, Event, Log, Run, System, computation, simulate
+from chandylamport.simulator import Algorithm, World
 
 # --- random computations -------------------------------------------------------------------------
 
@@ -202,3 +203,22 @@ def cuts_along(c: Computation, run: tuple[Event, ...]) -> list[Cut]:
     for event in run:
         passed.append(passed[-1] | Cut({event.process: event.position}))
     return passed
+
+
+def every_run(
+    system: System, algorithm: Algorithm, initiators: Iterable[str] = ()
+) -> Iterator[Run]:
+    """Every schedule of a system with one snapshot, each played from the start."""
+    begin = [("1", p) for p in initiators or system.processes]
+
+    def further(steps: list[str]) -> Iterator[Run]:
+        world = World(system, algorithm, ["1"])
+        for step in steps:
+            world.take(next(o for o in world.options(begin) if o.text == step))
+        options = world.options(begin)
+        if not options:
+            yield simulate(system, algorithm, schedule=steps)
+        for option in options:
+            yield from further([*steps, option.text])
+
+    return further([])

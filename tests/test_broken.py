@@ -1,0 +1,179 @@
+"""Wrong variants: each is caught on its smallest system, by a shortest run that is pinned here."""
+
+from __future__ import annotations
+
+import pytest
+
+import chandylamport as cl
+from chandylamport.broken import BROKEN
+
+# The shortest counterexample of each, and what is wrong at its end.
+SHORTEST = {
+    "LateMarker": (
+        "p records; p sends m to q; p steps; q receives m; q receives marker from p; q steps; "
+        "p receives marker from q",
+        "m is received inside the cut and sent outside",
+    ),
+    "MarkerBeforeRecording": (
+        "p records; p sends m to q; p steps; q receives marker from p; q steps; p receives "
+        "marker from q",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "OpensTheLogLate": (
+        "q records; p sends m to q; q receives m; p receives marker from q; q receives marker "
+        "from p",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "NoLog": (
+        "q records; p sends m to q; q receives m; p receives marker from q; q receives marker "
+        "from p",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "LogsFromTheBeginning": (
+        "p sends m to q; p records; q receives m; q receives marker from p; p receives marker "
+        "from q",
+        "channel p→q is recorded as ['m'], and holds [] at the cut",
+    ),
+    "LogsBehindTheMarker": (
+        "p records; p sends m to q; q receives marker from p; q receives m; p receives marker "
+        "from q",
+        "channel p→q is recorded as ['m'], and holds [] at the cut",
+    ),
+    "LeavesTheFirstChannelOpen": (
+        "p records; p sends m to q; q receives marker from p; q receives m; p receives marker "
+        "from q",
+        "channel p→q is recorded as ['m'], and holds [] at the cut",
+    ),
+    "RecordsAtEveryMarker": (
+        "q records; q sends m to p; p receives marker from q; q receives marker from p",
+        "q is recorded in state 1, and was in 0 at its cut",
+    ),
+    "RecordsAtTheFirstMarkerSeen": (
+        "p records; p sends m to q; q receives marker from p; p receives marker from q",
+        "p is recorded in state 1, and was in 0 at its cut",
+    ),
+    "RecordsAtTheLastMarker": (
+        "p records; q records; p sends m to r; r receives marker from p; r receives m; r "
+        "receives marker from q",
+        "m is received inside the cut and sent outside",
+    ),
+    "AliasesState": (
+        "p records; p sends m to q; q receives marker from p; p receives marker from q",
+        "p is recorded in state 1, and was in 0 at its cut",
+    ),
+    "ClosesAllChannels": (
+        "p records; q sends m to r; q receives marker from p; r receives marker from p; p "
+        "receives marker from q",
+        "channel q→r is recorded as [], and holds ['m'] at the cut",
+    ),
+    "WaitsForEverybodysMarker": (
+        "p records; p does a; q does b; r does d; q receives marker from p; r receives marker "
+        "from q; p receives marker from r",
+        "not complete: p, q, r",
+    ),
+    "DoneWhenRecorded": (
+        "q records; p sends m to q; p records",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "LogsASet": (
+        "q records; p sends 50 to q; p sends 50.2 to q; q receives 50; q receives 50.2; p "
+        "receives marker from q; q receives marker from p",
+        "channel p→q is recorded as [50], and holds [50, 50] at the cut",
+    ),
+    "DrainsTheChannel": (
+        "p records; p sends m to q; q receives marker from p; q receives m",
+        "m carried 'm', and q got None",
+    ),
+    "MarkersOutsideTheChannel": (
+        "q records; p sends m to q; p receives marker from q; q receives marker from p",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "MarkersWithoutFifo": (
+        "q records; p sends m to q; p receives marker from q; q receives marker from p",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "OneFlagForAllSnapshots": (
+        "p records 1; p records 2; p does a; q does b; q receives marker 1 from p; q records "
+        "2; p receives marker 1 from q",
+        "not complete: nobody has recorded",
+    ),
+    "OverwritesTheId": (
+        "p records 1; q records 1; p does a; q does b; q receives marker 1 from p; p receives "
+        "marker 1 from q; q receives marker of p from p; p receives marker of q from q",
+        "not complete: p, q",
+    ),
+    "IgnoresTheSecondSnapshot": (
+        "p records 1; p records 2; p does a; q does b; q receives marker 1 from p; q records "
+        "2; q receives marker 2 from p; p receives marker 1 from q; p receives marker 2 from "
+        "q",
+        "not complete: p",
+    ),
+    "NoForcedRed": (
+        "p records; p sends m to q; q receives m; q records",
+        "m is received inside the cut and sent outside",
+    ),
+    "ForgetsTheHistory": (
+        "q records; p sends m to q; p records",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "CountsRed": (
+        "p records; p sends m to q; q receives m; q receives red from p; p receives red from q",
+        "not complete: messages are still owed",
+    ),
+    "TrustsTheOrder": (
+        "p sends m to q; p records; q receives red from p; q receives m",
+        "channel p→q is recorded as [], and holds ['m'] at the cut",
+    ),
+    "AbsoluteCounters": (
+        "q records; p sends m to q; q receives m; p receives red from q; q receives red from p",
+        "not complete: messages are still owed",
+    ),
+    "StopsByItself": (
+        "q records; p sends m to q; q receives m; p receives red from q; q receives red from p",
+        "not complete: p, q",
+    ),
+}
+
+
+def test_every_variant_is_pinned():
+    assert SHORTEST.keys() == BROKEN.keys()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_wrong_variant_is_caught_by_a_shortest_run(name):
+    found = BROKEN[name].explore().counterexample
+    assert found is not None
+    assert ("; ".join(found.schedule), found.fault) == SHORTEST[name]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_counterexample_is_a_schedule_that_replays(name):
+    wrong = BROKEN[name]
+    found = wrong.explore().counterexample
+    ids = {id: {} for id in found.snapshots}
+    again = cl.simulate(wrong.system, wrong.algorithm, schedule=str(found.schedule), snapshots=ids)
+    assert again == found
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if not name.startswith("Markers")])
+def test_the_right_algorithm_passes_where_the_wrong_one_fails(name):
+    wrong = BROKEN[name]
+    unordered = isinstance(wrong.system.network, cl.Unordered)
+    right = cl.LaiYang if unordered else cl.ChandyLamport
+    assert cl.explore(wrong.system, right, ids=wrong.ids).counterexample is None
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if name.startswith("Markers")])
+def test_markers_need_a_network_that_keeps_their_place(name):
+    wrong = BROKEN[name]
+    processes, channels = wrong.system.processes, wrong.system.network.channels
+    assert cl.explore(wrong.system, cl.ChandyLamport).counterexample is not None
+    fifo, mail = (cl.System(processes, kind(channels)) for kind in (cl.Fifo, cl.Unordered))
+    assert cl.explore(fifo, cl.ChandyLamport).counterexample is None
+    assert cl.explore(mail, cl.LaiYang).counterexample is None
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_variant_says_its_mistake_in_a_sentence(name):
+    assert BROKEN[name].mistake[0].isupper()
+    assert BROKEN[name].mistake.endswith(".")
