@@ -17,7 +17,7 @@ from .cuts import Cut, in_transit
 from .events import Channel, Computation, Event
 from .log import Log
 from .recorder import Channels, Id, Payload, Snapshot, State
-from .simulator import Algorithm, Entry, Option, Packet, World
+from .simulator import NO_ID, Algorithm, Entry, Option, Packet, World
 from .systems import System
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ class Run:
     @property
     def snapshot(self) -> Snapshot | None:
         """The snapshot, where there is one only."""
-        return next(iter(self.snapshots.values()))
+        return next(iter(self.snapshots.values()), None)
 
     @property
     def cut(self) -> Cut | None:
         """The cut at which it was recorded."""
-        return self.cuts.get(next(iter(self.snapshots)))
+        return self.cuts.get(next(iter(self.snapshots), None))
 
     @property
     def fault(self) -> str:
@@ -143,7 +143,7 @@ class Run:
 
     def __repr__(self) -> str:
         steps = f"<Run of {len(self.schedule)} steps, {len(self.computation)} events"
-        words = [f"snapshot {id}: {self.faults.get(id, 'right')}" for id in self.snapshots]
+        words = [f"{id}: {self.faults.get(id, 'right')}" for id in self.snapshots]
         return f"{steps}; {'; '.join(words)}>"
 
 
@@ -164,7 +164,7 @@ def simulate(
     given as the steps after which each process begins them: `snapshots={1: {"p": 8}, 2: {"q": 9}}`.
     """
     if algorithm is not None and snapshots is None and schedule is None:
-        snapshots = {1: dict.fromkeys(initiators or [next(iter(system.processes))], at)}
+        snapshots = {NO_ID[0]: dict.fromkeys(initiators or [next(iter(system.processes))], at)}
     if schedule is None:
         plan = [
             (step, id, p) for id, begin in (snapshots or {}).items() for p, step in begin.items()
@@ -259,7 +259,7 @@ def _unnamed(line: str) -> str:
 
 def _ids(script: Schedule) -> Sequence[Id]:
     named = dict.fromkeys(line.split(" records ")[1] for line in script if " records " in line)
-    return [int(id) if id.isdigit() else id for id in named] or [1]
+    return [int(id) if id.isdigit() else id for id in named] or NO_ID
 
 
 def _moment(world: World, step: str) -> Moment:
@@ -293,6 +293,8 @@ def _check_names(system: System, processes: Iterable[str]) -> None:
 def _unfinished(world: World, id: Id) -> str:
     """Why a snapshot is not complete."""
     recorded = world.truth[id].cut
+    if not recorded:
+        return "not complete: nobody has recorded"
     reached, channels = set(recorded), world.system.network.channels
     while more := {c.dst for c in channels if c.src in reached} - reached:
         reached |= more
@@ -301,4 +303,6 @@ def _unfinished(world: World, id: Id) -> str:
     if missing := [p for p in world.states if p not in recorded]:
         return f"not complete: {', '.join(missing)} did not record"
     waiting = [p for p, own in world.recorders.items() if own.result(id) is None]
-    return f"not complete: {', '.join(waiting) or 'messages are still owed'}"
+    if waiting:
+        return f"not complete: no result yet from {', '.join(waiting)}"
+    return "not complete: messages are still owed"

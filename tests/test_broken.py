@@ -69,7 +69,7 @@ SHORTEST = {
     "WaitsForEverybodysMarker": (
         "p records; p does a; q does b; r does d; q receives marker from p; r receives marker "
         "from q; p receives marker from r",
-        "not complete: p, q, r",
+        "not complete: no result yet from p, q, r",
     ),
     "DoneWhenRecorded": (
         "q records; p sends m to q; p records",
@@ -100,13 +100,13 @@ SHORTEST = {
     "OverwritesTheId": (
         "p records 1; q records 1; p does a; q does b; q receives marker 1 from p; p receives "
         "marker 1 from q; q receives marker of p from p; p receives marker of q from q",
-        "not complete: p, q",
+        "not complete: no result yet from p, q",
     ),
     "IgnoresTheSecondSnapshot": (
         "p records 1; p records 2; p does a; q does b; q receives marker 1 from p; q records "
         "2; q receives marker 2 from p; p receives marker 1 from q; p receives marker 2 from "
         "q",
-        "not complete: p",
+        "not complete: no result yet from p",
     ),
     "NoForcedRed": (
         "p records; p sends m to q; q receives m; q records",
@@ -130,7 +130,7 @@ SHORTEST = {
     ),
     "StopsByItself": (
         "q records; p sends m to q; q receives m; p receives red from q; q receives red from p",
-        "not complete: p, q",
+        "not complete: no result yet from p, q",
     ),
 }
 
