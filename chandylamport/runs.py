@@ -128,7 +128,7 @@ class Run:
         """Live through the run again: give its start, and the moment after each step."""
         world = World(self.system, self.algorithm, self.snapshots)
         yield _moment(world, "")
-        for option in _by_script(world, self.schedule):
+        for option in by_script(world, self.schedule):
             world.take(option)
             yield _moment(world, option.text)
 
@@ -175,7 +175,7 @@ def simulate(
     else:
         script = Schedule(schedule)
         world = World(system, algorithm, snapshots or _ids(script))
-        steps = _by_script(world, script)
+        steps = by_script(world, script)
     taken = []
     for option in steps:
         world.take(option)
@@ -189,7 +189,7 @@ def replay(system: System, schedule: str | Iterable[str]) -> list[Snapshot]:
     """Give the global states that a schedule without a snapshot passes through, from the start."""
     world = World(system, None, ())
     passed = [world.now()]
-    for option in _by_script(world, Schedule(schedule)):
+    for option in by_script(world, Schedule(schedule)):
         world.take(option)
         passed.append(world.now())
     return passed
@@ -235,7 +235,7 @@ def _by_chance(world: World, plan: list[tuple[int, Id, str]], random: Random) ->
             yield random.choice(options)
 
 
-def _by_script(world: World, script: Schedule) -> Iterator[Option]:
+def by_script(world: World, script: Schedule) -> Iterator[Option]:
     begin = [(id, process) for id in world.ids for process in world.states]
     for number, line in enumerate(script, start=1):
         while not world.options() and world.wait():
