@@ -50,7 +50,8 @@ def draw_run(run: Run) -> Picture:
     )
     size = f"{many(len(run.schedule), 'step')}, {many(len(run.computation), 'event')}"
     title = f"Run of {', '.join(whole.processes)}: {size}, {many(run.markers, _kind(run))}."
-    return replace(picture, alt="\n".join([title, "; ".join(run.schedule), _verdict(run)]))
+    alt = filter(None, [title, "; ".join(run.schedule), _verdict(run)])
+    return replace(picture, alt="\n".join(alt))
 
 
 def _of(id: Id) -> str:

@@ -11,7 +11,9 @@ from itertools import combinations, pairwise
 from math import hypot
 from random import Random
 
-from chandylamport import Computation, Cut, Event, Log, Picture, draw
+import chandylamport as cl
+from chandylamport import Computation, Cut, Event, Log, Picture, Run, draw
+from chandylamport.broken import BROKEN
 from chandylamport.drawing.picture import GREY, Area, Box, Dot, Line, Text, arrow_head
 
 Bounds = tuple[float, float, float, float]
@@ -50,6 +52,33 @@ def scene(seed: int) -> tuple[Computation, Cut]:
 def drawn(seed: int, clocks: str | None) -> Picture:
     c, cut = scene(seed)
     return draw(c, cut, clocks=clocks)
+
+
+@cache
+def runs() -> dict[str, Run]:
+    """Runs of every kind: right and wrong ones, with one snapshot, several or none."""
+    three, post = cl.three_process_bank(), cl.Unordered(cl.complete("pqr"))
+    mail = cl.System(cl.accounts(p=10, q=10, r=5, transfers=2), post)
+    four = cl.System(cl.accounts(p=9, q=8, r=7, s=6, transfers=2), cl.Fifo(cl.complete("pqrs")))
+    line = cl.System(cl.letters(p=[("q", "m")], q=[("r", "n")], r=[]), cl.Fifo(cl.line("pqr")))
+    found = {
+        "example 2.2": cl.simulate(cl.example_2_2(), cl.ChandyLamport, schedule=cl.EXAMPLE_2_2),
+        "unfinished": cl.simulate(line, cl.ChandyLamport, initiators=["q"], seed=1),
+        "without a snapshot": cl.simulate(three, seed=1),
+        "restored": cl.simulate(cl.restore(three, bank(2).snapshot), cl.ChandyLamport, seed=1),
+        "two at once": cl.simulate(
+            three, cl.ChandyLamport, snapshots={"one": {"P": 2}, "two": {"Q": 3}}, seed=5
+        ),
+        "four": cl.simulate(four, cl.ChandyLamport, initiators=["p", "r"], at=6, seed=1),
+    }
+    for seed in range(4):
+        found[f"bank {seed}"] = bank(seed)
+        found[f"mail {seed}"] = cl.simulate(mail, cl.LaiYang, initiators=["q"], at=4, seed=seed)
+    return found | {name: broken.explore().counterexample for name, broken in BROKEN.items()}
+
+
+def bank(seed: int) -> Run:
+    return cl.simulate(cl.three_process_bank(), cl.ChandyLamport, initiators=["P"], at=3, seed=seed)
 
 
 def of_kind(picture: Picture, kind: type) -> list:

@@ -13,9 +13,19 @@ import subprocess
 from html import unescape
 
 import pytest
-from drawing.scenes import SCENES, drawn, texts
+from drawing.scenes import SCENES, drawn, runs, texts
 
-from chandylamport import Cut, Picture, computation, draw, draw_lattice
+from chandylamport import (
+    Cut,
+    Picture,
+    computation,
+    draw,
+    draw_lattice,
+    draw_moments,
+    draw_run,
+    draw_swaps,
+    reorder,
+)
 from chandylamport.drawing.picture import Dot, Text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -77,6 +87,9 @@ def pictures() -> list[Picture]:
         draw_lattice(c, where=lambda cut: cut["p"] == 2),
         draw_lattice(computation("p: m! n?\nq: n! m?"), inconsistent=True),
         *(drawn(seed, clocks) for seed, clocks in SCENES[:12]),
+        *map(draw_run, runs().values()),
+        *(draw_moments(run)[len(run.schedule) // 2] for run in runs().values()),
+        draw_swaps(reorder(runs()["bank 1"])),
     ]
 
 
