@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import dist
 
 import pytest
-from drawing.scenes import contrast, extent, of_kind, outside, overlaps, runs, texts
+from drawing.scenes import contrast, distance, extent, of_kind, outside, overlaps, runs, texts
 
 import chandylamport as cl
 from chandylamport import Channel, Picture, draw_moments
@@ -188,6 +188,15 @@ def test_two_processes_stand_side_by_side_and_three_in_a_triangle():
     p, q, r = boxes(first, draw_moments(run)[0]).values()
     assert p.y < q.y == pytest.approx(r.y)
     assert r.x < p.x < q.x
+
+
+@every
+def test_a_channel_and_the_one_back_are_two_arrows_side_by_side(name):
+    first, *_ = runs()[name].moments()
+    lines = arrows(first, draw_moments(runs()[name])[0])
+    for (src, dst), line in lines.items():
+        if back := lines.get(Channel(dst, src)):
+            assert all(distance(x, y, back.points) > 15 for x, y in line.points)
 
 
 # --- it can be read ------------------------------------------------------------------------------
