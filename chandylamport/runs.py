@@ -139,7 +139,7 @@ class Run:
         return draw_run(self)
 
     def _repr_svg_(self) -> str | None:
-        return self.draw().svg if len(self.schedule) <= 60 else None
+        return self.draw().svg if len(self.schedule) <= 40 else None
 
     def __repr__(self) -> str:
         steps = f"<Run of {len(self.schedule)} steps, {len(self.computation)} events"

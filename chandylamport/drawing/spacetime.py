@@ -50,11 +50,14 @@ def draw(
         raise ValueError(f"markers names {unknown[0]}, which is not a message of this computation")
     if clocks not in (None, "vector", "lamport"):
         raise ValueError(f"clocks={clocks!r}: there are 'vector' and 'lamport'")
-    gap = 60.0
+    gap, readable = 60.0, None
     while True:  # wider columns until every label has a place of its own and every arrow a way
         scene = _Scene(computation, cuts, clocks, set(markers), order, gap)
-        if gap > 400 or (not scene.crowded and (gap > 140 or not scene.blocked)):
+        if gap > 400 or not (scene.crowded or scene.blocked):
             return scene.picture(caption)
+        readable = readable or (None if scene.crowded else scene)
+        if readable and gap > 140:  # width alone does not clear the way
+            return readable.picture(caption)
         gap *= 1.12
 
 

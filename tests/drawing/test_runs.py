@@ -158,6 +158,14 @@ def test_a_run_is_shown_as_its_picture_unless_it_is_long():
     assert cl.simulate(long)._repr_svg_() is None
 
 
+def test_a_long_run_is_not_stretched_where_width_clears_no_way():
+    busy = cl.System(cl.accounts(p=50, q=50, r=50, transfers=6), cl.Fifo(cl.complete("pqr")))
+    run = cl.simulate(busy, cl.ChandyLamport, at=8, seed=7)
+    picture = draw_run(run)
+    assert picture.width < 80 * len(run.schedule)
+    assert overlaps([text.bounds for text in texts(picture)]) == []
+
+
 @every
 def test_a_drawn_run_can_be_read(name):
     picture = draw_run(runs()[name])
