@@ -15,12 +15,15 @@ from .applications import (
     example_2_2,
     letters,
     line,
+    object_graph,
     ring,
+    servers,
     single_token,
     star,
     strongly_connected,
     textbook_bank,
     three_process_bank,
+    work_pool,
 )
 from .causality import concurrent, happens_before, lamport_clocks, vector_clocks
 from .chandy_lamport import MARKER, ChandyLamport
@@ -32,6 +35,16 @@ from .cuts import (
     is_consistent,
     least_consistent_above,
     orphans,
+)
+from .detection import (
+    AcknowledgedMarkers,
+    breakpoint_at,
+    deadlocked,
+    garbage,
+    reference_counts,
+    terminated,
+    tokens,
+    violations,
 )
 from .diagrams import computation
 from .drawing import Picture, draw, draw_lattice, draw_moments, draw_run, draw_swaps

@@ -69,8 +69,9 @@ class Actor:
 
     def enabled(self, state: int) -> Iterator[Action]:
         """The next event, unless it is to receive."""
-        if state < len(self.script) and self.script[state][0]:
-            yield self.script[state][0]
+        for action, _ in self.script[state : state + 1]:
+            if action is not None:
+                yield action
 
     def step(self, state: int, action: Action) -> int:
         """One event more."""
@@ -269,3 +270,98 @@ EXAMPLE_2_2 = """
     q receives marker from p
     p receives marker from q
 """
+
+
+# --- systems with a stable property ---------------------------------------------------------------
+
+
+def work_pool(processes: str = "pq", actions: int = 2) -> System:
+    """Who is active may send work or go passive, and work makes active; at first, only one is."""
+    rules = {("active", "rest"): "passive", ("active", "work?"): "active"}
+    rules["passive", "work?"] = "active"
+
+    def worker(name: str) -> Automaton:
+        sends = {("active", f"work!{other}"): "active" for other in processes if other != name}
+        initial = "active" if name == processes[0] else "passive"
+        return Automaton(initial, rules | sends, actions)
+
+    return System({name: worker(name) for name in processes}, Fifo(complete(processes)))
+
+
+@dataclass(frozen=True)
+class Server:
+    """Calls others, and waits for each reply; as long as it waits, it replies to nobody.
+
+    Its state: for whom it waits, whose calls it has still to answer, and whom it has still to call.
+    """
+
+    initial: tuple[str, tuple[str, ...], tuple[str, ...]]
+
+    def enabled(self, state: State) -> Iterator[Action]:
+        """To answer the oldest call, or to make the next."""
+        waits_for, callers, calls = state
+        for kind, others in ("reply", callers), ("call", calls):
+            for other in () if waits_for else others[:1]:
+                yield Action(kind, ((other, kind),))
+
+    def step(self, state: State, action: Action) -> State:
+        """A call answered, or a call made and its reply waited for."""
+        _, callers, calls = state
+        other, kind = action.sends[0]
+        return ("", callers[1:], calls) if kind == "reply" else (other, callers, calls[1:])
+
+    def receive(self, state: State, channel: Channel, message: Payload) -> State:
+        """The wait is over, or somebody else's has begun."""
+        waits_for, callers, calls = state
+        if message == "reply":
+            return "", callers, calls
+        return waits_for, (*callers, channel.src), calls
+
+
+def servers(processes: str = "pq") -> System:
+    """Servers that do one thing at a time; each calls the next one once, and the last the first."""
+    return System(
+        {c.src: Server(("", (), (c.dst,))) for c in ring(processes)}, Fifo(complete(processes))
+    )
+
+
+@dataclass(frozen=True)
+class Program:
+    """Sends the references in its variables to other programs, and drops them.
+
+    Its state lists who holds which references: each object that lives here, and the program
+    itself, under its own name, in its variables.
+    """
+
+    name: str
+    initial: tuple[tuple[str, tuple[str, ...]], ...]
+    others: tuple[str, ...]
+    limit: int = 2
+
+    def enabled(self, state: State) -> Iterator[Action]:
+        """To drop a reference, or to send a copy of it; what no variable holds is out of reach."""
+        for reference in dict(state)[self.name]:
+            yield Action(f"drop {reference}", then=reference)
+            for other in self.others:
+                yield Action(reference, ((other, reference),))
+
+    def step(self, state: State, action: Action) -> State:
+        """A reference less in the variables, if it was dropped."""
+        return self._with(state, set(dict(state)[self.name]) - {action.then})
+
+    def receive(self, state: State, channel: Channel, message: Payload) -> State:
+        """A reference more in the variables."""
+        return self._with(state, {*dict(state)[self.name], message})
+
+    def _with(self, state: State, variables: set[str]) -> State:
+        return tuple(sorted({**dict(state), self.name: tuple(sorted(variables))}.items()))
+
+
+def object_graph() -> System:
+    """Objects a and b that hold each other, on two machines; p knows a, and q knows c.
+
+    The programs p and q are the roots: an object that no variable leads to is garbage.
+    """
+    p = Program("p", (("a", ("b",)), ("p", ("a",))), ("q",))
+    q = Program("q", (("b", ("a",)), ("c", ()), ("q", ("c",))), ("p",))
+    return System({"p": p, "q": q}, Fifo(complete("pq")))

@@ -19,12 +19,13 @@ class Control(Enum):
     """What an algorithm itself puts into a channel, among the messages."""
 
     MARKER = "marker"
+    ACK = "ack"  # of a marker; the two rules do without it
 
     def __str__(self) -> str:
         return self.value
 
 
-MARKER = Control.MARKER
+MARKER, ACK = Control
 
 
 class ChandyLamport:
