@@ -208,7 +208,13 @@ def accounts(transfers: int = 1, **balances: int) -> dict[str, Account]:
 
 
 def bank(balances: Mapping[str, int], *payments: tuple[str, str, int]) -> dict[str, Account]:
-    """Accounts with given payments: from whom, to whom, how much."""
+    """Accounts that choose among given payments: from whom, to whom, how much.
+
+    Each makes as many payments as it is given, in any order; it may repeat one and leave out
+    another, for its state is the balance alone.
+    """
+    if len({(src, dst) for src, dst, _ in payments}) < len(payments):
+        raise ValueError("two payments on the same channel: name one amount for each channel")
     own = {name: {dst: m for src, dst, m in payments if src == name} for name in balances}
     return {name: Account(balances[name], own[name], len(own[name])) for name in balances}
 

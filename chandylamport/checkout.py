@@ -20,7 +20,7 @@ from pathlib import Path
 CORE = (
     *("events", "log", "causality", "cuts", "lattice"),
     *("recorder", "chandy_lamport", "lai_yang", "overlapping"),
-    *("systems", "simulator", "runs", "exploration", "reachability"),
+    *("systems", "truth", "simulator", "runs", "exploration", "reachability"),
 )
 CORE_BUDGET, PACKAGE_BUDGET = 1_500, 5_000  # lines of code: a small package can be read whole
 # One notebook or module stays with one worker.

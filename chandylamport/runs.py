@@ -9,19 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .cuts import Cut, in_transit
 from .events import Channel, Computation, Event
 from .log import Log
-from .recorder import Channels, Id, Payload, Snapshot, State
-from .simulator import NO_ID, Algorithm, Entry, Option, Packet, World
+from .recorder import Channels, Id, Payload, Snapshot
+from .simulator import NO_ID, Algorithm, Entry, Option, World
 from .systems import System
+from .truth import why_not_complete
 
 if TYPE_CHECKING:
     from .drawing import Picture
+    from .moments import Moment
 
 
 class Schedule(tuple[str, ...]):
@@ -40,25 +42,6 @@ class Schedule(tuple[str, ...]):
 
     def __str__(self) -> str:
         return "\n".join(self)
-
-
-class Token(NamedTuple):
-    """What is under way in a channel: a payload with its stamps, or control, in words."""
-
-    text: str
-    is_control: bool
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A system between two steps of a run: what its processes, channels and recorders hold."""
-
-    step: str  # that led here; "" at the start
-    states: Mapping[str, State]
-    channels: Mapping[Channel, tuple[Token, ...]]  # the next to arrive first
-    recorded: Mapping[tuple[Id, str], State]
-    logged: Mapping[tuple[Id, Channel], tuple[Payload, ...]]  # of processes that have recorded
-    closed: frozenset[tuple[Id, Channel]]  # channels whose log is final
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +79,7 @@ class Run:
 
     @property
     def markers(self) -> int:
-        """How many markers were sent, in all snapshots together."""
+        """How many markers and other controls were sent, in all snapshots together."""
         return sum(self.controls.values())
 
     @cached_property
@@ -126,11 +109,9 @@ class Run:
 
     def moments(self) -> Iterator[Moment]:
         """Live through the run again: give its start, and the moment after each step."""
-        world = World(self.system, self.algorithm, self.snapshots)
-        yield _moment(world, "")
-        for option in by_script(world, self.schedule):
-            world.take(option)
-            yield _moment(world, option.text)
+        from .moments import moments
+
+        return moments(self)
 
     def draw(self) -> Picture:
         """Draw the run with its markers, dashed, and its cuts."""
@@ -163,19 +144,16 @@ def simulate(
     After `at` steps the initiators begin, by default the first process. Several snapshots are
     given as the steps after which each process begins them: `snapshots={1: {"p": 8}, 2: {"q": 9}}`.
     """
-    if algorithm is not None and snapshots is None and schedule is None:
-        snapshots = {NO_ID[0]: dict.fromkeys(initiators or [next(iter(system.processes))], at)}
-    if schedule is None:
-        plan = [
-            (step, id, p) for id, begin in (snapshots or {}).items() for p, step in begin.items()
-        ]
-        _check_names(system, [p for _, _, p in plan])
-        world = World(system, algorithm, snapshots or ())
-        steps = _by_chance(world, sorted(plan, key=lambda begin: begin[0]), Random(seed))
-    else:
+    if schedule is not None:
         script = Schedule(schedule)
         world = World(system, algorithm, snapshots or _ids(script))
         steps = by_script(world, script)
+    else:
+        if algorithm is not None and snapshots is None:
+            first = next(iter(system.processes))
+            snapshots = {NO_ID[0]: dict.fromkeys(initiators or [first], at)}
+        world = World(system, algorithm, snapshots or ())
+        steps = by_chance(world, snapshots or {}, Random(seed))
     taken = []
     for option in steps:
         world.take(option)
@@ -207,7 +185,7 @@ def finished(world: World, algorithm: Algorithm | None, steps: Iterable[str]) ->
         {id: Cut(t.cut) for id, t in world.truth.items() if len(t.cut) == everybody},
         {id: world.complete.get(id) for id in world.ids},
         {
-            id: world.faults[id] if id in world.faults else _unfinished(world, id)
+            id: world.faults[id] if id in world.faults else why_not_complete(world, id)
             for id in world.ids
             if id in world.faults or id not in world.complete
         },
@@ -219,15 +197,23 @@ def finished(world: World, algorithm: Algorithm | None, steps: Iterable[str]) ->
     )
 
 
-def _by_chance(world: World, plan: list[tuple[int, Id, str]], random: Random) -> Iterator[Option]:
+def by_chance(
+    world: World, snapshots: Mapping[Id, Mapping[str, int]], random: Random
+) -> Iterator[Option]:
+    """Choose among all that can happen, until nothing can; begin the snapshots at their steps."""
+    plan = [(step, id, p) for id, begin in snapshots.items() for p, step in begin.items()]
+    for _, _, process in plan:
+        if process not in world.states:
+            known = ", ".join(world.states)
+            raise ValueError(f"there is no process {process} to begin a snapshot, only {known}")
+    plan.sort(key=lambda begin: begin[0])
     step = 0
     while True:
         options = world.options()
         if plan and (plan[0][0] <= step or not options):
             _, id, process = plan.pop(0)
-            options = (
-                world.options([(id, process)])[:1] if process not in world.truth[id].cut else []
-            )
+            recorded = process in world.truth[id].cut
+            options = [] if recorded else world.options([(id, process)])[:1]
         elif not options and not world.wait():
             return
         if options:
@@ -236,73 +222,33 @@ def _by_chance(world: World, plan: list[tuple[int, Id, str]], random: Random) ->
 
 
 def by_script(world: World, script: Schedule) -> Iterator[Option]:
+    """Choose the steps that a script names, one after the other; say which of them cannot be."""
     begin = [(id, process) for id in world.ids for process in world.states]
     for number, line in enumerate(script, start=1):
         while not world.options() and world.wait():
             pass
         options = world.options(begin)
         found = next((option for option in options if option.text == line), None)
-        found = found or next((o for o in options if _unnamed(o.text) == _unnamed(line)), None)
+        found = found or next((o for o in map(partial(_renamed, line), options) if o), None)
         if found is None:
             can = "; ".join(option.text for option in options) or "nothing"
             raise ValueError(f"step {number}, {line!r}, cannot happen now. What can: {can}")
-        if found.method == "act" and found.text != line:
-            names = tuple(re.findall(r"(?:sends|,) (.+?) to ", line))
-            found = found._replace(text=line, arguments=(found.arguments[0], names))
+        if found.method == "act" and (taken := {*found.arguments[1]} & world.payloads.keys()):
+            raise ValueError(f"step {number}, {line!r}: there is a message {taken.pop()} already")
         yield found
 
 
-def _unnamed(line: str) -> str:
-    """A step of sending, whatever its messages are called: a script may name them itself."""
-    return re.sub(r"(sends|,) .+? to ", r"\1 _ to ", line) if " sends " in line else line
+def _renamed(line: str, option: Option) -> Option | None:
+    """The step with the names that a script gives to its messages, if they have none yet."""
+    if option.method != "act" or option.arguments[0].label:
+        return None
+    name = r"(sends|,) (.+?) to "
+    if re.sub(name, r"\1 _ to ", line) != re.sub(name, r"\1 _ to ", option.text):
+        return None
+    names = tuple(given for _, given in re.findall(name, line))
+    return option._replace(text=line, arguments=(option.arguments[0], names))
 
 
 def _ids(script: Schedule) -> Sequence[Id]:
     named = dict.fromkeys(line.split(" records ")[1] for line in script if " records " in line)
     return [int(id) if id.isdigit() else id for id in named] or NO_ID
-
-
-def _moment(world: World, step: str) -> Moment:
-    recorded, logged, closed = {}, {}, set()
-    for id, truth in world.truth.items():
-        for process, state in truth.states.items():
-            recorder = world.recorders[process].recorders.get(id)
-            recorded[id, process] = getattr(recorder, "state", state)
-            for channel in world.system.network.inputs(process):
-                logged[id, channel] = getattr(recorder, "logged", {}).get(channel, ())
-                if id in world.complete or channel not in getattr(recorder, "open", {channel}):
-                    closed.add((id, channel))
-    channels = {c: tuple(map(_token, packets)) for c, packets in world.channels.items()}
-    return Moment(step, dict(world.states), channels, recorded, logged, frozenset(closed))
-
-
-def _token(packet: Packet) -> Token:
-    if packet.message is None:
-        return Token(packet.name.partition("#")[0], is_control=True)
-    stamps = (str(stamp) for _, stamp in getattr(packet.wire, "stamps", ()))
-    return Token(" ".join([str(packet.message), *dict.fromkeys(stamps)]), is_control=False)
-
-
-def _check_names(system: System, processes: Iterable[str]) -> None:
-    for process in processes:
-        if process not in system.processes:
-            known = ", ".join(system.processes)
-            raise ValueError(f"there is no process {process} to begin a snapshot, only {known}")
-
-
-def _unfinished(world: World, id: Id) -> str:
-    """Why a snapshot is not complete."""
-    recorded = world.truth[id].cut
-    if not recorded:
-        return "not complete: nobody has recorded"
-    reached, channels = set(recorded), world.system.network.channels
-    while more := {c.dst for c in channels if c.src in reached} - reached:
-        reached |= more
-    if never := [p for p in world.states if p not in reached]:
-        return f"never complete: no channels lead from an initiator to {', '.join(never)}"
-    if missing := [p for p in world.states if p not in recorded]:
-        return f"not complete: {', '.join(missing)} did not record"
-    waiting = [p for p, own in world.recorders.items() if own.result(id) is None]
-    if waiting:
-        return f"not complete: no result yet from {', '.join(waiting)}"
-    return "not complete: messages are still owed"

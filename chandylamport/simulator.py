@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from .events import Channel
 from .overlapping import Overlapping, Tagged
 from .recorder import Id, Payload, Recorder, Snapshot, State, Wire, assemble
 from .systems import Action, System
+from .truth import Truth, faults_of
 
 Algorithm = Callable[[], Recorder] | type[Overlapping]
 NO_ID = ("the snapshot",)  # where there is only one
@@ -51,20 +51,6 @@ class Option(NamedTuple):
     process: str
     method: str
     arguments: tuple[Any, ...]
-
-
-@dataclass
-class Truth:
-    """The cut of one snapshot as it is being recorded, and the global state that belongs to it."""
-
-    cut: dict[str, int] = field(default_factory=dict)
-    states: dict[str, State] = field(default_factory=dict)
-    orphans: tuple[str, ...] = ()
-    late: dict[Channel, tuple[Payload, ...]] = field(default_factory=dict)  # in transit, arrived
-
-    def copy(self) -> Truth:
-        """Give one that can be changed by itself."""
-        return Truth(dict(self.cut), dict(self.states), self.orphans, dict(self.late))
 
 
 class SimulatedPort:
@@ -199,7 +185,8 @@ class World:
                 snapshot = assemble({p: own.result(id) for p, own in self.recorders.items()})
                 if snapshot is not None:
                     self.complete[id] = self.settled(snapshot.states, snapshot.channels)
-                    self._judge(id)
+                    for fault in faults_of(self, id):
+                        self.faults.setdefault(id, fault)
 
     def begin(self, process: str, id: Id) -> Entry:
         """Let a process initiate a snapshot."""
@@ -287,36 +274,6 @@ class World:
             for channel, packets in self.channels.items()
         }
         return self.settled(self.states, messages)
-
-    def at_cut(self, id: Id) -> Snapshot:
-        """Give the global state that belongs to the cut of a snapshot."""
-        truth = self.truth[id]
-        channels = {
-            channel: [
-                *truth.late.get(channel, ()),
-                *(k.message for k in held if k.message is not None and id not in k.recorded),
-            ]
-            for channel, held in self.channels.items()
-        }
-        return self.settled(truth.states, channels)
-
-    def _judge(self, id: Id) -> None:
-        """Compare a complete snapshot with the truth, and say in words what is wrong first."""
-        found, right = self.complete[id], self.at_cut(id)
-        words = [
-            f"{name} is received inside the cut and sent outside" for name in self.truth[id].orphans
-        ]
-        for process, state in right.states.items():
-            if found.states[process] != state:
-                was = f"and was in {state!r} at its cut"
-                words.append(f"{process} is recorded in state {found.states[process]!r}, {was}")
-        for channel in sorted({*found.channels, *right.channels}):
-            given, held = list(found.channels[channel]), list(right.channels[channel])
-            if given != held:
-                what = f"is recorded as {given}, and holds {held} at the cut"
-                words.append(f"channel {channel} {what}")
-        if words:
-            self.faults.setdefault(id, words[0])
 
 
 def _all_recorders(algorithm: Algorithm | None) -> Overlapping:

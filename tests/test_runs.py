@@ -257,3 +257,15 @@ def test_a_slow_channel_delays_its_messages_only():
     assert orders == {"q receives m"}
     with pytest.raises(ValueError, match="a delay for p→r, which is not a channel"):
         cl.Fifo(cl.complete("pq"), delays={("p", "r"): 1})
+
+
+def test_a_script_may_not_use_a_name_twice():
+    script = "A sends x to B; B sends x to A"
+    with pytest.raises(ValueError, match="step 2, 'B sends x to A': there is a message x already"):
+        cl.simulate(cl.textbook_bank(), schedule=script)
+
+
+def test_a_message_with_a_name_of_its_own_keeps_it():
+    system = cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Fifo([("p", "q")]))
+    with pytest.raises(ValueError, match="What can: p records; q records; p sends m to q"):
+        cl.simulate(system, cl.ChandyLamport, schedule="p sends something to q")

@@ -10,7 +10,8 @@ from itertools import combinations
 from math import copysign, cos, dist, inf, pi, sin
 
 from ..events import Channel
-from ..runs import Moment, Run
+from ..moments import Moment
+from ..runs import Run
 from ..simulator import NO_ID
 from .captions import short
 from .geometry import Bounds, Point, crosses, overlap

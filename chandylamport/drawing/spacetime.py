@@ -81,7 +81,9 @@ class _Scene:
         self.x = {event: self.left + gap * column[event] for event in computation}
         self.end = self.left + gap * (max(column.values(), default=0) + 1)
         self.crowded = self.blocked = False
-        self.orphans = {m for cut in cuts.values() for m in orphans(computation, cut)}
+        # A marker belongs to no cut: it may cross that of another snapshot, and proves nothing.
+        self.lost = {name: set(orphans(computation, cut)) - markers for name, cut in cuts.items()}
+        self.orphans = {m for lost in self.lost.values() for m in lost}
         one = next(iter(cuts.values())) if len(cuts) == 1 else Cut({})
         self.transit = {m for names in in_transit(computation, one).values() for m in names}
         self.arrows = {m.name: self._arrow(m) for m in computation.messages.values()}
@@ -167,7 +169,7 @@ class _Scene:
         return ((xs[0], ys[0] - 30), *zip(xs, ys, strict=True), (xs[-1], ys[-1] + 30))
 
     def _cut_stroke(self, name: str) -> Line:
-        bad = bool(orphans(self.c, self.cuts[name]))
+        bad = bool(self.lost[name])
         return Line(self.cut_lines[name], RED if bad else BLUE, 2.4, (3.0, 3.0) if bad else ())
 
     def _shade(self) -> Iterator[Area]:

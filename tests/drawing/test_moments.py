@@ -11,7 +11,7 @@ from drawing.scenes import contrast, distance, extent, of_kind, outside, overlap
 import chandylamport as cl
 from chandylamport import Channel, Picture, draw_moments
 from chandylamport.drawing.picture import Box, Line, Text
-from chandylamport.runs import Moment
+from chandylamport.moments import Moment
 
 every = pytest.mark.parametrize("name", runs())
 EXAMPLE = runs()["example 2.2"]
