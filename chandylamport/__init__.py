@@ -1,8 +1,11 @@
 """An executable course on distributed snapshots.
 
-The modules are the chapters, in reading order: `events`, `log`, `causality`, `cuts`, `lattice`.
-Beside them, `diagrams` and `formats` read and write, `drawing` draws, `widgets` moves, and
-`classroom` asks and marks.
+The modules are the chapters, in reading order. What happened: `events`, `log`, `causality`,
+`cuts`, `lattice`. How a system photographs itself: `recorder`, `chandy_lamport`, `lai_yang`,
+`overlapping`. How that is run and proved: `systems`, `truth`, `simulator`, `runs`, `exploration`,
+`reachability`. What for: `detection`. Beside them, `applications` and `topologies` are there to be
+photographed, `broken` is wrong on purpose, `diagrams` and `formats` read and write, `drawing`
+draws, `widgets` moves, and `classroom` asks and marks.
 """
 
 from .applications import (
@@ -10,17 +13,11 @@ from .applications import (
     accounts,
     actors,
     bank,
-    both_ways,
-    complete,
     example_2_2,
     letters,
-    line,
     object_graph,
-    ring,
     servers,
     single_token,
-    star,
-    strongly_connected,
     textbook_bank,
     three_process_bank,
     work_pool,
@@ -66,5 +63,6 @@ from .reachability import reorder
 from .recorder import LocalSnapshot, Port, Recorder, Snapshot, assemble
 from .runs import Run, Schedule, replay, simulate
 from .systems import Action, Fifo, System, Unordered, restore
+from .topologies import both_ways, complete, line, ring, star, strongly_connected
 
 __version__ = "0.1.0"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .applications import actors, complete, letters, ring
+from .applications import actors, letters
 from .chandy_lamport import MARKER, ChandyLamport
 from .diagrams import computation
 from .events import Channel
@@ -20,6 +20,7 @@ from .overlapping import Overlapping, Ports
 from .recorder import Id, LocalSnapshot, Payload, Port, Recorder, Wire
 from .simulator import NO_ID, Algorithm
 from .systems import Fifo, System, Unordered
+from .topologies import complete, ring
 
 Step = Callable[[Port], None]
 
@@ -64,9 +65,7 @@ TWICE = System(letters(p=[("q", 50), ("q", 50)], q=[]), Fifo(complete("pq")))
 QUIET = performing("p: a\nq: b")
 MAIL = performing("p: m!\nq: m?", Unordered)
 TRIANGLE = performing("p: a\nq: m!\nr: m?")
-JOIN = System(
-    actors(computation("p: m!\nq:\nr: m?")), Fifo([Channel("p", "r"), Channel("q", "r")])
-)
+JOIN = System(actors(computation("p: m!\nq:\nr: m?")), Fifo([Channel("p", "r"), Channel("q", "r")]))
 
 # --- the marker rules -----------------------------------------------------------------------------
 

@@ -180,7 +180,7 @@ def finished(world: World, algorithm: Algorithm | None, steps: Iterable[str]) ->
         world.system,
         algorithm,
         Schedule(steps),
-        world.trace,
+        tuple(world.trace),
         world.payloads,
         {id: Cut(t.cut) for id, t in world.truth.items() if len(t.cut) == everybody},
         {id: world.complete.get(id) for id in world.ids},

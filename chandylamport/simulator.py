@@ -100,20 +100,20 @@ class World:
         self.controls: dict[Id, int] = dict.fromkeys(self.ids, 0)
         self.payloads: dict[str, Payload] = {}
         self.reports: tuple[tuple[str, object], ...] = ()
-        self.trace: tuple[Entry, ...] = ()
+        self.trace: list[Entry] = []
         self._sent_controls: tuple[tuple[str, str], ...] = ()
         for process in self.states:
             start = system.start.channels.items()
             flying = tuple((c.dst, m) for c, held in start if c.src == process for m in held)
             if flying:  # a restored system: what is in its channels was sent before it starts
-                self.trace += (self._send(process, "restored", flying, ()),)
+                self.trace.append(self._send(process, "restored", flying, ()))
 
     def copy(self) -> World:
         """Give a world in which another step can be taken; recorders are still shared."""
         other = copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, dict):
-                setattr(other, name, dict(value))
+            if isinstance(value, dict | list):
+                setattr(other, name, copy(value))
         other.truth = defaultdict(Truth, {id: truth.copy() for id, truth in self.truth.items()})
         return other
 
@@ -176,7 +176,7 @@ class World:
         """Take a step, and see which snapshots are complete now, and whether they are right."""
         self._sent_controls = ()
         entry: Entry = getattr(self, option.method)(option.process, *option.arguments)
-        self.trace += (entry._replace(controls=self._sent_controls),)
+        self.trace.append(entry._replace(controls=self._sent_controls))
         recorders = [r for own in self.recorders.values() for r in own.recorders.values()]
         logs = [log for r in recorders for log in getattr(r, "logged", {}).values()]
         self.peak = max(self.peak, sum(map(len, logs)))

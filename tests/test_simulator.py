@@ -116,7 +116,7 @@ def test_a_copy_can_take_another_step():
     other.take(other.options()[0])
     assert (world.done, other.done) == ({"p": 0, "q": 0}, {"p": 1, "q": 0})
     assert world.channels["p", "q"] == ()
-    assert world.trace == ()
+    assert world.trace == []
 
 
 def test_the_state_now_is_what_nobody_inside_can_see():
