@@ -7,6 +7,7 @@ two histories that differ only in what is to be recorded would be taken for one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -73,7 +74,11 @@ def explore(
             for option in options:
                 other = world.copy()
                 other.recorders[option.process] = clone(world.recorders[option.process])
-                other.take(option)
+                try:
+                    other.take(option)
+                except Exception as error:  # in the algorithm: say how it came to this
+                    error.add_note(str(Schedule([*_way(ways, here), option.text])))
+                    raise
                 changed = {**recorders, option.process: frozen(other.recorders[option.process])}
                 there = key(other, changed)
                 if there not in seen:
@@ -166,25 +171,30 @@ def frozen(value: Any) -> Hashable:
         return value
     if isinstance(value, dict):
         return frozenset((k, frozen(v)) for k, v in value.items())
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return tuple(map(frozen, value))
     if isinstance(value, set):
         return frozenset(value)
     return frozen(vars(value)) if _can_change(value) else value
 
 
-def clone(value: Any) -> Any:
+def clone(value: Any, twins: dict[int, Any] | None = None) -> Any:
     """Give a copy that shares nothing that can change; deepcopy does the same, slowly."""
+    twins = {} if twins is None else twins  # what is one thing under two names stays one
+    other: Any
+    if id(value) in twins:
+        return twins[id(value)]
     if isinstance(value, dict):
-        other = copy(value)
+        other = twins[id(value)] = copy(value)
         for k, v in value.items():
-            other[k] = clone(v)
+            other[k] = clone(v, twins)
         return other
-    if isinstance(value, list | set):
-        return type(value)(map(clone, value))
+    if isinstance(value, list | set | deque):
+        other = twins[id(value)] = type(value)(clone(part, twins) for part in value)
+        return other
     if _can_change(value):
-        other = copy(value)
-        vars(other).update((name, clone(part)) for name, part in vars(value).items())
+        other = twins[id(value)] = copy(value)
+        vars(other).update((name, clone(part, twins)) for name, part in vars(value).items())
         return other
     return value
 

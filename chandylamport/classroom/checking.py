@@ -1,8 +1,8 @@
 """Checking an answer: compare it with the course's own, and explain the first difference.
 
-An exercise asks many small questions about each computation it is given. The first one that is
-answered wrongly is told in a sentence and a drawing, and if the answers are those of a known
-mistake, the mistake is named.
+An exercise asks many small questions about each computation or system it is given. The first one
+that is answered wrongly is told in a sentence and a drawing, and if the answers are those of a
+known mistake, the mistake is named. What runs, an algorithm or a schedule, is judged by `judging`.
 """
 
 from __future__ import annotations
@@ -11,32 +11,52 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from inspect import isgeneratorfunction, unwrap
+from dataclasses import dataclass, field
+from functools import cache, partial
+from inspect import isfunction, isgeneratorfunction, unwrap
 from textwrap import wrap
 from typing import Any
 
 from ..drawing import Picture
 from ..events import Computation
+from ..runs import Run
 
-Question = tuple[Any, ...]  # the arguments that follow the computation
-Tried = tuple[Computation, Question, object, object]  # with the right and the given answer
+Subject = Computation | str  # what questions are about; a text is the code that makes it
+Question = tuple[Any, ...]  # the arguments that follow the subject
+Tried = tuple[Subject, Question, object, object]  # with the right and the given answer
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """How an answer that was run has fared; if it did well, there is nothing to say."""
+
+    fault: str = ""  # a sentence
+    schedule: tuple[str, ...] = ()  # that leads to it
+    mistake: str = ""  # "name: advice", where it is seen at once
+    code: str = field(default="", compare=False)  # that shows it again
+    run: Run | None = field(default=None, compare=False)
+
+    def picture(self) -> Picture | None:
+        """What happened."""
+        return self.run.draw() if self.run else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Exercise:
-    """A function to be written, the questions that try it, and what there is to say about them."""
+    """Something to be written, the questions that try it, and what there is to say about them."""
 
     name: str
-    answer: Callable[..., object]
-    questions: Callable[[Computation], Iterable[Question]]
-    because: Callable[..., str]  # why the right answer to a question is right
-    picture: Callable[..., Picture]
-    mistakes: Mapping[str, Callable[..., object]]  # "name: advice", and what it answers
+    mistakes: Mapping[str, Callable[..., object]]  # "name: advice", and an answer that makes it
     hints: tuple[str, ...]
-    examples: tuple[Computation, ...]
+    examples: tuple[Subject, ...]
     not_to_be_called: tuple[str, ...]  # what the package has of the answer itself
+    subject: str = "c"  # what the subject is called
+    questions: Callable[[Any], Iterable[Question]] = lambda subject: [()]
+    ask: Callable[..., object] = lambda answer, subject, *question: answer(subject, *question)
+    weigh: Callable[..., object] = lambda given, subject, *question: given  # or its Outcome
+    answer: Callable[..., object] = lambda subject, *question: Outcome()  # the right one
+    because: Callable[..., str] = lambda subject, *question: ""  # why the right answer is right
+    picture: Callable[..., Picture | None] = lambda subject, *question: None
 
 
 class NotYet(Exception):
@@ -45,15 +65,15 @@ class NotYet(Exception):
     def __init__(
         self,
         sentence: str,
-        drawn: Callable[[], Picture] | None = None,
+        drawn: Callable[[], Picture | None] | None = None,
         mistake: str = "",
-        about: Computation | None = None,
+        about: str = "",
     ) -> None:
         """Keep the parts; the sentence is what is printed, the picture is drawn if looked at."""
         super().__init__(sentence)
         self._drawn = drawn
         self.mistake = mistake
-        self.about = about
+        self.about = about  # code to be pasted and tried
 
     @property
     def picture(self) -> Picture | None:
@@ -65,8 +85,8 @@ class NotYet(Exception):
         return wrap(f"Not yet. {self}", 88)
 
 
-def check(name: str, function: Callable[..., object], *computations: Computation) -> None:
-    """Try a function on every question of its exercise; raise NotYet at the first wrong answer.
+def check(name: str, function: Callable[..., object], *subjects: Subject) -> None:
+    """Try an answer on every question of its exercise; raise NotYet at the first wrong one.
 
     >>> import chandylamport as cl
     >>> check("happens_before", lambda c, e, f: e.position < f.position)
@@ -77,16 +97,18 @@ def check(name: str, function: Callable[..., object], *computations: Computation
     exercise = _find(name)
     tried: list[Tried] = []
     stopped: NotYet | None = None
-    for computation in computations or exercise.examples:
-        questions, given = list(exercise.questions(computation)), list[object]()
+    for subject in subjects or exercise.examples:
+        questions, given = list(exercise.questions(made(subject))), list[object]()
         try:
             with _own_work(exercise):
                 for question in questions:
-                    given.append(_ask(exercise, function, computation, question))
+                    given.append(_ask(exercise, function, subject, question))
         except NotYet as problem:
             stopped = problem
         for question, got in zip(questions, given, strict=False):
-            tried.append((computation, question, exercise.answer(computation, *question), got))
+            right = exercise.answer(made(subject), *question)
+            outcome = exercise.weigh(got, made(subject), *question)
+            tried.append((subject, question, right, outcome))
         if stopped:
             break
     verdict = _judge(exercise, tried) or stopped  # a wrong answer comes before a later crash
@@ -94,7 +116,8 @@ def check(name: str, function: Callable[..., object], *computations: Computation
         _show(verdict)
         raise verdict
     # Printed, not returned: nbgrader takes the value of a test cell for a number of points.
-    print(f"✓ {name}: {len(tried)} {'answer' if len(tried) == 1 else 'answers'}, all right")
+    what = exercise.subject if isinstance(tried[0][3], Outcome) else "answer"
+    print(f"✓ {name}: {len(tried)} {what}{'' if len(tried) == 1 else 's'}, all right")
 
 
 def hint(name: str) -> None:
@@ -119,11 +142,23 @@ def _find(name: str) -> Exercise:
     return EXERCISES[name]
 
 
-def _ask(
-    exercise: Exercise, function: Callable[..., object], c: Computation, q: Question
-) -> object:
+def made(subject: Subject) -> Any:
+    """Give what a text makes; anything else is there already."""
+    return _evaluated(subject) if isinstance(subject, str) else subject
+
+
+@cache
+def _evaluated(code: str) -> Any:
+    import chandylamport
+
+    return eval(code, {"cl": chandylamport})
+
+
+def _ask(exercise: Exercise, function: Callable[..., object], s: Subject, q: Question) -> object:
+    c = made(s)
+    drawn, about = partial(exercise.picture, c, *q), _pasted(exercise, s)
     try:
-        got = function(c, *q)
+        got = exercise.ask(function, c, *q)
     except NotImplementedError:
         raise NotYet(f"{exercise.name} is still to be written.") from None
     except NotYet:
@@ -131,14 +166,12 @@ def _ask(
     except (KeyboardInterrupt, SystemExit):
         raise NotYet(f"{_call(exercise, q)} was stopped: does it come to an end?") from None
     except Exception as error:
-        line = _line_of(error, function)
-        cause = f"{type(error).__name__}: {error}"
-        sentence = f"{_call(exercise, q)} stopped{line} with {cause}"
-        raise NotYet(sentence, partial(exercise.picture, c, *q), about=c) from error
+        sentence = f"{_call(exercise, q)} {crash(error, function)}"
+        raise NotYet(sentence, drawn, about=about) from error
     if got is None:
         sentence = f"{_call(exercise, q)} gave None: is a return missing?"
-        raise NotYet(sentence, partial(exercise.picture, c, *q), about=c)
-    return _plain(_call(exercise, q), got)
+        raise NotYet(sentence, drawn, about=about)
+    return got if isinstance(got, Outcome) else _plain(_call(exercise, q), got)
 
 
 def _plain(call: str, value: Any) -> object:
@@ -152,14 +185,20 @@ def _plain(call: str, value: Any) -> object:
     return value
 
 
-def _line_of(error: Exception, function: Callable[..., object]) -> str:
-    file = getattr(getattr(unwrap(function), "__code__", None), "co_filename", None)
+def crash(error: Exception, answer: Callable[..., object]) -> str:
+    """Say what stopped an answer, and in which line of the student's cell."""
+    files = {function.__code__.co_filename for function in _functions(unwrap(answer))}
     trace, line = error.__traceback__, ""
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
+        if trace.tb_frame.f_code.co_filename in files:
             line = f" in line {trace.tb_lineno} of your cell"
         trace = trace.tb_next
-    return line
+    return f"stopped{line} with {type(error).__name__}: {error}"
+
+
+def _functions(answer: Any) -> list[Any]:
+    """The functions of a class, or the function itself."""
+    return list(filter(isfunction, vars(answer).values() if isinstance(answer, type) else [answer]))
 
 
 def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
@@ -167,19 +206,47 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
     wrong = next((t for t in tried if t[2] != t[3]), None)
     if wrong is None:
         return None
-    c, question, right, given = wrong
-    sentence = f"{_call(exercise, question)} gave {given!r}, and should give {right!r}: "
-    sentence += exercise.because(c, *question) + "."
-    if isinstance(right, list) and not isinstance(given, list):
-        sentence += f" A list is asked for, not a {type(given).__name__}."
-    named = ""
-    for text, answer in exercise.mistakes.items():
-        if all(answer(c, *q) == given for c, q, _, given in tried):
-            named, advice = text.split(": ", 1)
-            sentence += f" Your answers are those of «{named}»: {advice}."
-            break
+    subject, question, right, given = wrong
+    about = _pasted(exercise, subject)
+    drawn: Callable[[], Picture | None] = partial(exercise.picture, made(subject), *question)
+    if isinstance(given, Outcome):
+        sentence, drawn, about = given.fault, given.picture, f"{about}\n{given.code}"
+    else:
+        sentence = f"{_call(exercise, question)} gave {given!r}, and should give {right!r}: "
+        sentence += exercise.because(made(subject), *question) + "."
+        if isinstance(right, list) and not isinstance(given, list):
+            sentence += f" A list is asked for, not a {type(given).__name__}."
+    named, _, advice = _mistake(exercise, tried, given).partition(": ")
+    if named:
+        yours = "This is" if isinstance(given, Outcome) else "Your answers are those of"
+        sentence += f" {yours} «{named}»: {advice}."
     sentence += f' If you are stuck: hint("{exercise.name}").'
-    return NotYet(sentence, partial(exercise.picture, c, *question), named, c)
+    return NotYet(sentence, drawn, named, about)
+
+
+def _mistake(exercise: Exercise, tried: Sequence[Tried], wrong: object) -> str:
+    if isinstance(wrong, Outcome) and wrong.mistake:
+        return wrong.mistake
+    for text in exercise.mistakes:
+        if all(_told(exercise, text, s, q) == given for s, q, _, given in tried):
+            return text
+    return ""
+
+
+def _told(exercise: Exercise, mistake: str, subject: Subject, question: Question) -> object:
+    """What somebody who makes a mistake answers; of a text it is known after the first time."""
+    key = exercise.name, mistake, subject, question
+    if isinstance(subject, str) and key in _known:
+        return _known[key]
+    c = made(subject)
+    answer = exercise.ask(exercise.mistakes[mistake], c, *question)
+    told = exercise.weigh(answer, c, *question)
+    if isinstance(subject, str):
+        _known[key] = told
+    return told
+
+
+_known: dict[tuple[object, ...], object] = {}
 
 
 def _show(problem: NotYet) -> None:
@@ -188,14 +255,19 @@ def _show(problem: NotYet) -> None:
         from IPython.display import display
 
         if problem.about:
-            print(f'c = cl.computation("""\n{problem.about}\n""")')  # to be pasted and tried
+            print(problem.about)
         with suppress(ValueError):  # a lattice that is too large to draw
             display(*filter(None, [problem.picture]))
 
 
 def _call(exercise: Exercise, question: Question) -> str:
-    words = ", ".join(["c", *(getattr(part, "name", None) or repr(part) for part in question)])
-    return f"{exercise.name}({words})"
+    words = [getattr(part, "name", None) or repr(part) for part in question]
+    return f"{exercise.name}({', '.join([exercise.subject, *words])})"
+
+
+def _pasted(exercise: Exercise, subject: Subject) -> str:
+    code = subject if isinstance(subject, str) else f'cl.computation("""\n{subject}\n""")'
+    return f"{exercise.subject} = {code}"
 
 
 @contextmanager
@@ -203,15 +275,16 @@ def _own_work(exercise: Exercise) -> Iterator[None]:
     """While an answer is tried, the package's own answer is not to be had, by whatever name."""
     import chandylamport
 
-    originals = [getattr(chandylamport, name) for name in exercise.not_to_be_called]
-    codes = [original.__code__ for original in originals]
-    for original in originals:
+    names = exercise.not_to_be_called
+    originals = [(name, f) for name in names for f in _functions(getattr(chandylamport, name))]
+    codes = [original.__code__ for _, original in originals]
+    for name, original in originals:
         stand_in = _refuse_to_list if isgeneratorfunction(original) else _refuse
-        original.__code__ = stand_in.__code__.replace(co_name=original.__name__)
+        original.__code__ = stand_in.__code__.replace(co_name=name)
     try:
         yield
     finally:
-        for original, code in zip(originals, codes, strict=True):
+        for (_, original), code in zip(originals, codes, strict=True):
             original.__code__ = code
 
 

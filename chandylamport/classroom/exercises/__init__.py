@@ -1,6 +1,6 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, cuts, lattice
+from . import causality, cuts, lattice, markers
 
 EXERCISES = {
     exercise.name: exercise
@@ -12,5 +12,6 @@ EXERCISES = {
         lattice.COUNT,
         lattice.POSSIBLY,
         lattice.DEFINITELY,
+        markers.MARKER_RULES,
     )
 }

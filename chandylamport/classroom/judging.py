@@ -1,0 +1,109 @@
+"""Judging answers that run: an algorithm in every schedule of small systems, or a single schedule.
+
+A student's algorithm is trusted with nothing: what it keeps, gives and raises is looked at, and
+whatever is wrong is told with the shortest schedule that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..exploration import TooManyStates, explore
+from ..recorder import Id, LocalSnapshot
+from ..runs import Schedule, simulate
+from ..simulator import NO_ID
+from ..systems import System
+from .checking import NotYet, Outcome, crash
+
+METHODS = ("begin", "on_send", "on_receive", "result")
+
+
+def in_every_schedule(
+    *, ids: Sequence[Id] = NO_ID, markers: bool = True, limit: int = 6_000
+) -> Callable[[Any, System], Outcome]:
+    """Give the judge who lets everybody begin at any time, and takes every step that can be taken.
+
+    With `markers`, a snapshot must also cost one marker on each channel and no more.
+    """
+
+    def judge(answer: Any, system: System) -> Outcome:
+        algorithm, run, steps = looked_at(answer), None, Schedule()
+        enough = len(system.network.channels) * len(ids)
+        try:
+            run = explore(system, algorithm, ids=ids, limit=limit, stop=True).counterexample
+            if run is not None:
+                fault, steps = f"goes wrong: {run.fault}", run.schedule
+            else:
+                all_begin = {id: dict.fromkeys(system.processes, 0) for id in ids}
+                with endless():
+                    run = simulate(system, algorithm, snapshots=all_begin, limit=limit)
+                if run.markers == enough or not markers:
+                    return Outcome()
+                fault, steps = f"sends {run.markers} markers, and needs {enough}", run.schedule
+        except (NotYet, NotImplementedError):
+            raise
+        except TooManyStates:
+            fault = f"goes on and on, for more than {limit} steps: each marker leads to others"
+        except Exception as error:
+            fault = crash(error, answer)
+            for note in getattr(error, "__notes__", ()):
+                steps = Schedule(note)
+                before = {id: dict[str, int]() for id in ids}
+                run = simulate(system, algorithm, schedule=steps[:-1], snapshots=before)
+        code = pasted(answer.__name__, steps)
+        return Outcome(f"On this system your class {fault}.", steps, code=code, run=run)
+
+    return judge
+
+
+@contextmanager
+def endless() -> Iterator[None]:
+    """Where no step can fail, a run that does not end is a search that does not end."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TooManyStates from error
+
+
+def pasted(algorithm: str, schedule: Schedule) -> str:
+    """Give the code that runs an algorithm along a schedule."""
+    run = f'run = cl.simulate(system, {algorithm}, schedule="""\n{schedule}\n""")'
+    return run if schedule else ""
+
+
+def looked_at(answer: Any) -> Any:
+    """Give the student's class with eyes on what is kept in it and what comes out of it."""
+    if not isinstance(answer, type):
+        raise NotYet("Hand in the class itself, by its name and without brackets.")
+    for method in METHODS:
+        if not callable(getattr(answer, method, None)):
+            raise NotYet(f"{answer.__name__} has no method {method}.")
+    for name, value in vars(answer).items():
+        if isinstance(value, list | dict | set) and not name.startswith("__"):
+            shared = f"{name} belongs to the class, so all processes share it"
+            raise NotYet(f"In {answer.__name__}, {shared}: make it in __init__, as self.{name}.")
+
+    def watched(method: str) -> Callable[..., object]:
+        def call(self: Any, port: Any, *rest: Any) -> object:
+            got: object = getattr(answer, method)(self, port, *rest)
+            if any(kept is port for kept in vars(self).values()):
+                raise NotYet(f"{answer.__name__}.{method} keeps the port: use it, and let it go.")
+            return got
+
+        return call
+
+    def result(self: Any, *id: Id) -> object:
+        part: Any = answer.result(self, *id)  # type: ignore[attr-defined]
+        if part is None:
+            return None
+        if not isinstance(part, LocalSnapshot):
+            given = f"result gave a {type(part).__name__}"
+            raise NotYet(f"{given}, and should give a cl.LocalSnapshot, or None.")
+        if not isinstance(part.channels, Mapping) or isinstance(part.state, list | dict | set):
+            raise NotYet("A cl.LocalSnapshot has the state that port.record() gave, and a dict.")
+        return part
+
+    methods = {method: watched(method) for method in METHODS[:-1]}
+    return type(answer.__name__, (answer,), {**methods, "result": result})
