@@ -37,7 +37,7 @@ class Schedule(tuple[str, ...]):
     def __new__(cls, steps: str | Iterable[str] = ()) -> Schedule:
         """Read steps from lines of text (or with ; between), or take them as they are."""
         lines = re.split(r"[\n;]", steps) if isinstance(steps, str) else steps
-        words = (line.split("#")[0].strip() for line in lines)
+        words = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
         return super().__new__(cls, (line for line in words if line))
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ def simulate(
     at: int = 0,
     snapshots: Mapping[Id, Mapping[str, int]] | None = None,
     seed: int = 0,
-    schedule: str | Iterable[str] | None = None,
+    schedule: str | Iterable[str] | Run | None = None,
     limit: int = 100_000,
 ) -> Run:
     """Run a system until nothing can happen any more, or along a schedule until it ends.
@@ -145,7 +145,7 @@ def simulate(
     given as the steps after which each process begins them: `snapshots={1: {"p": 8}, 2: {"q": 9}}`.
     """
     if schedule is not None:
-        script = Schedule(schedule)
+        script = schedule.schedule if isinstance(schedule, Run) else Schedule(schedule)
         world = World(system, algorithm, snapshots or _ids(script))
         steps = by_script(world, script)
     else:

@@ -166,8 +166,10 @@ class World:
         return message is None or self.system.accepts(channel.dst, state, channel, message)
 
     def _delivery(self, channel: Channel, i: int, packet: Packet) -> Option:
-        name, _, control = packet.name.partition("#")
-        text = f"{channel.dst} receives {name}{f' from {channel.src}' if control else ''}"
+        what = packet.name
+        if packet.message is None:  # its number is not told: the channel says which one it is
+            what = f"{what.partition('#')[0]} from {channel.src}"
+        text = f"{channel.dst} receives {what}"
         return Option(text, channel.dst, "deliver", (channel, i))
 
     # --- what happens ----------------------------------------------------------------------------

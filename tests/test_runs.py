@@ -27,7 +27,7 @@ def test_a_schedule_reads_lines_semicolons_and_comments():
 def test_the_schedule_of_a_run_by_chance_replays_it(seed, algorithm):
     run = cl.simulate(MAIL, algorithm, initiators=["q"], at=seed % 40, seed=seed)
     again = cl.simulate(MAIL, algorithm, schedule=str(run.schedule))
-    assert again == run
+    assert again == run == cl.simulate(MAIL, algorithm, schedule=run)
 
 
 def test_so_does_that_of_overlapping_snapshots():
