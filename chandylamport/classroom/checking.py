@@ -21,7 +21,7 @@ from ..drawing import Picture
 from ..events import Computation
 from ..runs import Run
 
-Subject = Computation | str  # what questions are about; a text is the code that makes it
+Subject = Any  # what questions are about; a text is the code that makes it
 Question = tuple[Any, ...]  # the arguments that follow the subject
 Tried = tuple[Subject, Question, object, object]  # with the right and the given answer
 
@@ -164,14 +164,14 @@ def _ask(exercise: Exercise, function: Callable[..., object], s: Subject, q: Que
     except NotYet:
         raise
     except (KeyboardInterrupt, SystemExit):
-        raise NotYet(f"{_call(exercise, q)} was stopped: does it come to an end?") from None
+        raise NotYet(f"{_call(exercise, s, q)} was stopped: does it come to an end?") from None
     except Exception as error:
-        sentence = f"{_call(exercise, q)} {crash(error, function)}"
+        sentence = f"{_call(exercise, s, q)} {crash(error, function)}"
         raise NotYet(sentence, drawn, about=about) from error
     if got is None:
-        sentence = f"{_call(exercise, q)} gave None: is a return missing?"
+        sentence = f"{_call(exercise, s, q)} gave None: is a return missing?"
         raise NotYet(sentence, drawn, about=about)
-    return got if isinstance(got, Outcome) else _plain(_call(exercise, q), got)
+    return got if isinstance(got, Outcome) else _plain(_call(exercise, s, q), got)
 
 
 def _plain(call: str, value: Any) -> object:
@@ -212,7 +212,9 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
     if isinstance(given, Outcome):
         sentence, drawn, about = given.fault, given.picture, f"{about}\n{given.code}"
     else:
-        sentence = f"{_call(exercise, question)} gave {given!r}, and should give {right!r}: "
+        sentence = (
+            f"{_call(exercise, subject, question)} gave {given!r}, and should give {right!r}: "
+        )
         sentence += exercise.because(made(subject), *question) + "."
         if isinstance(right, list) and not isinstance(given, list):
             sentence += f" A list is asked for, not a {type(given).__name__}."
@@ -260,13 +262,15 @@ def _show(problem: NotYet) -> None:
             display(*filter(None, [problem.picture]))
 
 
-def _call(exercise: Exercise, question: Question) -> str:
+def _call(exercise: Exercise, subject: Subject, question: Question) -> str:
+    first = repr(subject.name) if hasattr(subject, "name") else exercise.subject
     words = [getattr(part, "name", None) or repr(part) for part in question]
-    return f"{exercise.name}({', '.join([exercise.subject, *words])})"
+    return f"{exercise.name}({', '.join([first, *words])})"
 
 
 def _pasted(exercise: Exercise, subject: Subject) -> str:
-    code = subject if isinstance(subject, str) else f'cl.computation("""\n{subject}\n""")'
+    is_drawn = isinstance(subject, Computation)
+    code = f'cl.computation("""\n{subject}\n""")' if is_drawn else str(subject)
     return f"{exercise.subject} = {code}"
 
 

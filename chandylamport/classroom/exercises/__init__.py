@@ -1,6 +1,6 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, cuts, lattice, markers
+from . import causality, cuts, lattice, markers, runs, termination
 
 EXERCISES = {
     exercise.name: exercise
@@ -12,6 +12,10 @@ EXERCISES = {
         lattice.COUNT,
         lattice.POSSIBLY,
         lattice.DEFINITELY,
+        runs.PREDICT,
         markers.MARKER_RULES,
+        termination.WILL_COMPLETE,
+        termination.IS_COMPLETE,
+        termination.COST,
     )
 }

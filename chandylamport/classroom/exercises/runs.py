@@ -1,0 +1,220 @@
+"""Exercises on runs of the marker algorithm: what they record, when they end, how to break them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ... import broken
+from ...chandy_lamport import ChandyLamport
+from ...exploration import frozen
+from ...recorder import Snapshot
+from ...runs import Run, replay, simulate
+from ...simulator import Algorithm
+from ..checking import Exercise, made
+
+# --- 03a: predict the snapshot --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Script:
+    """A run that somebody can follow by hand."""
+
+    name: str
+    system: str
+    schedule: str
+
+    def __str__(self) -> str:
+        return f'cl.simulate({self.system}, cl.ChandyLamport, schedule="""{self.schedule}\n""")'
+
+    def run(self, algorithm: Algorithm = ChandyLamport) -> Run:
+        """What happens, and what an algorithm records."""
+        return simulate(made(self.system), algorithm, schedule=self.schedule)
+
+
+RUNS = {
+    script.name: script
+    for script in (
+        Script(
+            "one payment",
+            'cl.System(cl.bank({"p": 100, "q": 50}, ("p", "q", 20)), cl.Fifo(cl.complete("pq")))',
+            """
+p sends m to q
+q records
+q receives m
+p receives marker from q
+q receives marker from p""",
+        ),
+        Script(
+            "three letters",
+            'cl.System(cl.letters(p=[("q", "x"), ("q", "y"), ("q", "z")], q=[]), '
+            'cl.Fifo(cl.complete("pq")))',
+            """
+p sends x to q
+q receives x
+q records
+p sends y to q
+p records
+p sends z to q
+q receives y
+q receives marker from p
+q receives z
+p receives marker from q""",
+        ),
+        Script(
+            "bank, first run",
+            "cl.textbook_bank()",
+            """
+A sends m to B
+A records
+B sends n to A
+A receives n
+B receives m
+B receives marker from A
+A receives marker from B""",
+        ),
+        Script(
+            "bank, second run",
+            "cl.textbook_bank()",
+            """
+A records
+A sends m to B
+B sends n to A
+B receives marker from A
+A receives n
+B receives m
+A receives marker from B""",
+        ),
+        Script(
+            "two states",
+            "cl.example_2_2()",
+            """
+p records
+p sends M to q
+q sends M' to p
+p receives M'
+q receives marker from p
+p receives marker from q""",
+        ),
+        Script(
+            "three branches",
+            "cl.three_process_bank()",
+            """
+R sends a to Q
+P records
+Q sends b to P
+Q receives marker from P
+Q receives a
+P sends c to R
+R sends d to P
+P receives b
+R receives marker from P
+R receives c
+R receives marker from Q
+Q receives marker from R
+P receives marker from Q
+P receives d
+P receives marker from R""",
+        ),
+    )
+}
+
+
+def as_values(states: Any, channels: Any) -> list[object]:
+    """A global state in Python's own types; a channel that holds nothing is left out."""
+    held = {tuple(channel): [*messages] for channel, messages in channels.items() if messages}
+    return [{process: frozen(state) for process, state in states.items()}, held]
+
+
+def of_snapshot(snapshot: Snapshot | None) -> list[object]:
+    """The values of a snapshot that is complete."""
+    return as_values(snapshot.states, snapshot.channels) if snapshot else []
+
+
+def compared(given: Any, script: Script) -> object:
+    """A student's states and channels, written in the one way in which they can be compared."""
+    try:
+        return as_values(*given)
+    except (AttributeError, TypeError, ValueError):
+        return given
+
+
+def recorded_by(algorithm: Algorithm) -> Callable[[str], object]:
+    """What somebody predicts who believes in an algorithm."""
+    return lambda name: of_snapshot(RUNS[name].run(algorithm).snapshot)
+
+
+def at_an_instant(name: str) -> object:
+    """The global state at the moment when the first process records."""
+    steps = RUNS[name].run().schedule
+    first = next(i for i, step in enumerate(steps) if "records" in step)
+    return of_snapshot(replay(made(RUNS[name].system), steps[:first])[-1])
+
+
+def why_recorded(script: Script) -> str:
+    """Which messages are in the channels, and why."""
+    run, words = script.run(), list[str]()
+    for m in run.computation.messages.values():
+        assert run.cut is not None
+        if m.sent <= run.cut[m.src] and (m.received or 0) > run.cut[m.dst]:
+            words.append(f"{m.name} was sent before {m.src} recorded and arrived after {m.dst} did")
+    return "; ".join(words)
+
+
+PREDICT = Exercise(
+    name="predict",
+    subject="run",
+    ask=lambda answer, script: answer(script.name),
+    weigh=compared,
+    answer=lambda script: of_snapshot(script.run().snapshot),
+    because=why_recorded,
+    picture=lambda script: script.run().draw(),
+    examples=(RUNS["one payment"], RUNS["three letters"]),
+    not_to_be_called=("simulate", "explore", "find_failure", "ChandyLamport"),
+    mistakes={
+        "nothing under way: what arrives between the recording and the marker is in the channel": (
+            recorded_by(broken.NoLog)
+        ),
+        "counted twice: what arrived before the recording is in the state already": (
+            recorded_by(broken.LogsFromTheBeginning)
+        ),
+        "logged behind the marker: the marker ends the log of its channel": (
+            recorded_by(broken.LogsBehindTheMarker)
+        ),
+        "recorded again: a process that has recorded does not record again at a marker": (
+            recorded_by(broken.RecordsAtEveryMarker)
+        ),
+        "the states at the end: a state is recorded once, in the middle of the run": (
+            lambda name: [of_snapshot(RUNS[name].run().final)[0], of_run(name)[1]]
+        ),
+        "the states at the start: what a process did before it recorded is in its state": (
+            lambda name: [dict(made(RUNS[name].system).start.states), of_run(name)[1]]
+        ),
+        "an instant: the processes record at different times, each at its own": at_an_instant,
+        "the wrong way round: a channel has a name with its sender first": (
+            lambda name: [
+                of_run(name)[0],
+                {(dst, src): held for (src, dst), held in of_run(name)[1].items()},
+            ]
+        ),
+        "markers in the channel: a marker is not part of the computation": (
+            lambda name: [
+                of_run(name)[0],
+                {channel: [*held, "marker"] for channel, held in of_run(name)[1].items()},
+            ]
+        ),
+    },
+    hints=(
+        "draw two lines, one for each process, and mark where each of them records. A process "
+        "that did not begin records when its first marker arrives.",
+        "write down the state of each process just before its own mark.",
+        "a message is in the channel if it starts before the mark of its sender and arrives after "
+        "the mark of its receiver. Such a message always arrives before the marker.",
+    ),
+)
+
+
+def of_run(name: str) -> list[Any]:
+    """What is right."""
+    return of_snapshot(RUNS[name].run().snapshot)
