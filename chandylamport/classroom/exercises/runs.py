@@ -10,9 +10,11 @@ from ... import broken
 from ...chandy_lamport import ChandyLamport
 from ...exploration import frozen
 from ...recorder import Snapshot
-from ...runs import Run, replay, simulate
+from ...runs import Run, Schedule, replay, simulate
 from ...simulator import Algorithm
-from ..checking import Exercise, made
+from ...systems import System
+from ..checking import Exercise, Outcome, made
+from .markers import ONE, TRIANGLE, TWICE
 
 # --- 03a: predict the snapshot --------------------------------------------------------------------
 
@@ -218,3 +220,107 @@ PREDICT = Exercise(
 def of_run(name: str) -> list[Any]:
     """What is right."""
     return of_snapshot(RUNS[name].run().snapshot)
+
+
+# --- 03d: break it --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A wrong variant of the algorithm, and a system in which it can go wrong."""
+
+    name: str
+    system: System
+
+    def __str__(self) -> str:
+        return f'TO_BREAK["{self.name}"]'
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The class with the mistake."""
+        return broken.BROKEN[self.name].algorithm
+
+    @property
+    def mistake(self) -> str:
+        """What it does, in words."""
+        return broken.BROKEN[self.name].mistake
+
+    def run(self, schedule: Schedule) -> Run:
+        """What happens, and what is recorded."""
+        return simulate(self.system, self.algorithm, schedule=schedule)
+
+
+TO_BREAK = {
+    name: Variant(name, made(system))
+    for name, system in {
+        "NoLog": ONE,
+        "LogsFromTheBeginning": ONE,
+        "RecordsAtEveryMarker": ONE,
+        "LeavesTheFirstChannelOpen": ONE,
+        "ClosesAllChannels": TRIANGLE,
+        "LogsASet": TWICE,
+    }.items()
+}
+NO_TEXT = "no schedule: a schedule is a text, with one step on each line"
+IMPOSSIBLE = "a step that cannot happen: messages arrive in order, and only after they were sent"
+NOBODY = 'nobody begins: somebody has to take the step "p records"'
+UNFINISHED = "not complete: a snapshot is judged when every marker has arrived"
+ANOTHER = "the wrong variant: look again at what this one does differently"
+HARMLESS = "nothing goes wrong: find what this variant does differently, and let it matter"
+
+
+def harm(given: Any, variant: Variant) -> Outcome:
+    """Whether a schedule makes a variant go wrong where the right algorithm does not."""
+    if not isinstance(given, str):
+        return Outcome(f"A {type(given).__name__} cannot be run.", mistake=NO_TEXT)
+    steps = Schedule(given)
+    code = f'run = cl.simulate(variant.system, variant.algorithm, schedule="""\n{steps}\n""")'
+    try:
+        right = simulate(variant.system, ChandyLamport, schedule=steps)
+        run = variant.run(steps)
+    except ValueError as error:
+        return Outcome(f"This cannot be run: {error}.", mistake=IMPOSSIBLE)
+    if right.cut is None or right.snapshot is None:
+        begun = any(step.endswith("records") for step in steps)
+        words = f"With the right algorithm, the snapshot is {right.fault}."
+        return Outcome(words, mistake=UNFINISHED if begun else NOBODY, code=code, run=right)
+    if run.fault:
+        return Outcome()
+    same = [other for other in TO_BREAK.values() if other.system is variant.system]
+    hurt = [other.name for other in same if other.run(steps).fault]
+    words = f"{variant.name} records the right snapshot here"
+    words += f", and {hurt[0]} does not." if hurt else "."
+    return Outcome(words, mistake=ANOTHER if hurt else HARMLESS, code=code, run=run)
+
+
+ROUND = "p records; q receives marker from p; p receives marker from q"
+
+BREAK_IT = Exercise(
+    name="break_it",
+    subject="variant",
+    ask=lambda answer, variant: answer(variant.name),
+    weigh=harm,
+    examples=(TO_BREAK["NoLog"], TO_BREAK["LogsFromTheBeginning"]),
+    not_to_be_called=("explore", "find_failure"),
+    mistakes={
+        NOBODY: lambda name: "p sends m to q; q receives m",
+        UNFINISHED: lambda name: "p records",
+        IMPOSSIBLE: lambda name: "p records; q receives marker from p; q receives marker from p",
+        HARMLESS: lambda name: ROUND,
+        ANOTHER: lambda name: (
+            f"p sends m to q; q receives m; {ROUND}"
+            if name == "NoLog"
+            else "p sends m to q; q records; q receives m; p receives marker from q; "
+            "q receives marker from p"
+        ),
+        NO_TEXT: lambda name: ["p records"],
+    },
+    hints=(
+        "ask of each variant which message it treats wrongly: one that arrives before the "
+        "recording, between the recording and the marker, or behind the marker?",
+        "who begins matters. On a channel whose sender began, nothing is under way; so if a log is "
+        "to go wrong, let the receiver begin.",
+        "let every marker arrive, or the snapshot is not complete.",
+        "for ClosesAllChannels: the message comes from the third process, after the first marker.",
+    ),
+)
