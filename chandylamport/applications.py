@@ -170,6 +170,8 @@ def bank(balances: Mapping[str, int], *payments: tuple[str, str, int]) -> dict[s
     Each makes as many payments as it is given, in any order; it may repeat one and leave out
     another, for its state is the balance alone.
     """
+    if strangers := [end for payment in payments for end in payment[:2] if end not in balances]:
+        raise ValueError(f"a payment of {strangers[0]}, who has no balance")
     if len({(src, dst) for src, dst, _ in payments}) < len(payments):
         raise ValueError("two payments on the same channel: name one amount for each channel")
     own = {name: {dst: m for src, dst, m in payments if src == name} for name in balances}
@@ -182,7 +184,7 @@ def textbook_bank() -> System:
 
 
 def three_process_bank() -> System:
-    """Three branches with 100, 200 and 300, and four payments."""
+    """Three branches with 100, 200 and 300, and four payments to choose from."""
     payments = ("R", "Q", 30), ("Q", "P", 20), ("P", "R", 10), ("R", "P", 5)
     return System(bank({"P": 100, "Q": 200, "R": 300}, *payments), Fifo(complete("PQR")))
 

@@ -54,18 +54,19 @@ def exposed_by(system: System, *ids: Id) -> Callable[[type], type]:
     return register
 
 
-def performing(diagram: str, network: type[Fifo] = Fifo) -> System:
-    """The system that performs a typed computation, with channels between all its processes."""
+def performing(
+    diagram: str, network: type[Fifo] = Fifo, channels: Sequence[Channel] = ()
+) -> System:
+    """The system that performs a typed computation; by default everybody has channels to all."""
     c = computation(diagram)
-    return System(actors(c), network(complete(c.processes)))
+    return System(actors(c), network(channels or complete(c.processes)))
 
 
-ONE = performing("p: m!\nq: m?")
-TWICE = System(letters(p=[("q", 50), ("q", 50)], q=[]), Fifo(complete("pq")))
-QUIET = performing("p: a\nq: b")
-MAIL = performing("p: m!\nq: m?", Unordered)
-TRIANGLE = performing("p: a\nq: m!\nr: m?")
-JOIN = System(actors(computation("p: m!\nq:\nr: m?")), Fifo([Channel("p", "r"), Channel("q", "r")]))
+ONE_WAY = [Channel("p", "q")]
+ONE = performing("p: m!\nq: m?", Fifo, ONE_WAY)
+MAIL = performing("p: m!\nq: m?", Unordered, ONE_WAY)
+TWICE = System(letters(p=[("q", 50), ("q", 50)], q=[]), Fifo(ONE_WAY))
+JOIN = performing("p: m!\nq:\nr: m?", Fifo, [Channel("p", "r"), Channel("q", "r")])
 
 # --- the marker rules -----------------------------------------------------------------------------
 
@@ -170,7 +171,7 @@ class LogsBehindTheMarker(ChandyLamport):
         return super().on_receive(port, channel, wire) if wire is MARKER else wire
 
 
-@exposed_by(ONE)
+@exposed_by(performing("p: m!\nq: m?"))
 class LeavesTheFirstChannelOpen(ChandyLamport):
     """Goes on logging the channel on which the first marker came."""
 
@@ -188,7 +189,7 @@ class LeavesTheFirstChannelOpen(ChandyLamport):
         return LocalSnapshot(self.state, dict(self.logged)) if done else None
 
 
-@exposed_by(performing("p: m?\nq: m!"))
+@exposed_by(ONE)
 class RecordsAtEveryMarker(ChandyLamport):
     """Records its state again whenever a marker comes."""
 
@@ -214,12 +215,18 @@ class RecordsAtTheFirstMarkerSeen(ChandyLamport):
 class RecordsAtTheLastMarker(ChandyLamport):
     """Records when the marker has come on every channel, and receives what is behind them."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.came: set[Channel] = set()
+
+    def record(self, port: Port) -> None:
+        super().record(port)
+        self.open -= self.came
+
     def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
-        came = {*self.logged, channel} if not self.recorded else set()
-        self.logged = self.logged if self.recorded else dict.fromkeys(came, ())
-        if came == set(port.inputs):
+        self.came.add(channel)
+        if not self.recorded and self.came == set(port.inputs):
             self.marker_sending_rule(port)
-            self.open.clear()
         self.open.discard(channel)
 
 
@@ -228,12 +235,18 @@ class AliasesState(ChandyLamport):
     """Keeps the live state instead of a copy: the record changes with it."""
 
     def on_send(self, port: Port, channel: Channel, message: Payload) -> Wire:
+        return self.look_again(port, super().on_send(port, channel, message))
+
+    def on_receive(self, port: Port, channel: Channel, wire: Wire) -> Payload | None:
+        return self.look_again(port, super().on_receive(port, channel, wire))
+
+    def look_again(self, port: Port, passed_on: Wire) -> Wire:
         if self.recorded:
             self.state = port.record()
-        return message
+        return passed_on
 
 
-@exposed_by(TRIANGLE)
+@exposed_by(JOIN)
 class ClosesAllChannels(ChandyLamport):
     """Closes every channel at the first marker, not only the one on which it came."""
 
@@ -242,9 +255,9 @@ class ClosesAllChannels(ChandyLamport):
         self.open.clear()
 
 
-@exposed_by(System(actors(computation("p: a\nq: b\nr: d")), Fifo(ring("pqr"))))
+@exposed_by(performing("p:\nq:\nr:", Fifo, ring("pqr")))
 class WaitsForEverybodysMarker(ChandyLamport):
-    """Waits for as many markers as there are other processes, not incoming channels."""
+    """Waits for a marker from everybody else, of three, though fewer channels lead to it."""
 
     markers = 0
 
@@ -295,7 +308,7 @@ class ExpressMarkers(Fifo):
         return control[:1] or super().next_from(packets)
 
 
-@exposed_by(performing("p: m!\nq: m?", ExpressMarkers))
+@exposed_by(performing("p: m!\nq: m?", ExpressMarkers, ONE_WAY))
 class MarkersOutsideTheChannel(ChandyLamport):
     """Sends control beside the channel, not in its order with the messages."""
 
@@ -313,7 +326,7 @@ class _Several(Overlapping):
         super().__init__(ChandyLamport)
 
 
-@exposed_by(QUIET, 1, 2)
+@exposed_by(performing("p:"), 1, 2)
 class OneFlagForAllSnapshots(_Several):
     """Has one recorder for all ids: the second snapshot finds that all is recorded already."""
 
@@ -324,7 +337,7 @@ class OneFlagForAllSnapshots(_Several):
         return super().result("the only one")
 
 
-@exposed_by(QUIET, 1)
+@exposed_by(performing("p:\nq:", Fifo, ONE_WAY), 1)
 class OverwritesTheId(_Several):
     """Gives a snapshot that it hears of an id of its own."""
 
@@ -334,9 +347,13 @@ class OverwritesTheId(_Several):
         return super().on_receive(ports, channel, wire)
 
 
-@exposed_by(QUIET, 1, 2)
+@exposed_by(performing("p:"), 1, 2)
 class IgnoresTheSecondSnapshot(_Several):
     """Takes part in one snapshot in its life."""
+
+    def begin(self, ports: Ports, id: Id) -> None:
+        if not {*self.recorders} - {id}:
+            super().begin(ports, id)
 
     def on_receive(self, ports: Ports, channel: Channel, wire: Any) -> Payload | None:
         if hasattr(wire, "control") and {*self.recorders} - {wire.id}:
@@ -376,7 +393,7 @@ class CountsRed(LaiYang):
         return super().on_receive(port, channel, wire)
 
 
-@exposed_by(performing("p: m! n!\nq: m? n?", Unordered))
+@exposed_by(MAIL)
 class TrustsTheOrder(LaiYang):
     """Logs no white message behind a red one."""
 

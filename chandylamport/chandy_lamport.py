@@ -74,7 +74,7 @@ class ChandyLamport:
         return message
 
     def on_receive(self, port: Port, channel: Channel, wire: Wire) -> Payload | None:
-        """Obey a marker; log a copy of a message that was under way when the state was recorded."""
+        """Obey a marker; log a copy of a message that is in transit at the cut."""
         if wire is MARKER:
             self.marker_receiving_rule(port, channel)
             return None

@@ -27,7 +27,7 @@ Predicates = Mapping[str, Callable[[Any], bool]]  # by name, or by process
 def terminated(snapshot: Snapshot) -> bool:
     """Decide for a work pool: everybody is passive, and no work is under way.
 
-    >>> terminated(Snapshot.of({"p": "passive", "q": "passive"}, {("p", "q"): ("work",)}))
+    >>> terminated(Snapshot({"p": "passive", "q": "passive"}, {("p", "q"): ("work",)}))
     False
     """
     return set(snapshot.states.values()) == {"passive"} and not any(snapshot.channels.values())
@@ -39,7 +39,7 @@ def deadlocked(snapshot: Snapshot) -> tuple[str, ...]:
     Who has a reply under way does not wait for ever.
 
     >>> waiting = {"p": ("q", (), ()), "q": ("p", (), ())}
-    >>> deadlocked(Snapshot.of(waiting, {("p", "q"): ("call",)}))
+    >>> deadlocked(Snapshot(waiting, {("p", "q"): ("call",)}))
     ('p', 'q')
     """
     waits_for = {
@@ -66,7 +66,7 @@ def garbage(snapshot: Snapshot, roots: Iterable[str]) -> tuple[str, ...]:
 
     They may be collected because garbage is stable: nobody can get hold of them any more.
 
-    >>> cycle = Snapshot.of({"p": (("a", ("b",)), ("p", ())), "q": (("b", ("a",)), ("q", ()))}, {})
+    >>> cycle = Snapshot({"p": (("a", ("b",)), ("p", ())), "q": (("b", ("a",)), ("q", ()))}, {})
     >>> garbage(cycle, roots="pq"), reference_counts(cycle)
     (('a', 'b'), {'a': 1, 'b': 1})
     """
@@ -157,6 +157,8 @@ class AcknowledgedMarkers(ChandyLamport):
             raise ValueError(f"acknowledgements need channels both ways between {between}")
         super().marker_sending_rule(port)
         self.unacknowledged = len(port.outputs)
+        if not port.outputs:
+            port.report("complete")
 
     def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
         """Acknowledge a marker, unless it is the first."""

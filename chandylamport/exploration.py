@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .cuts import Cut
 from .recorder import Id, Snapshot
-from .runs import Run, Schedule, simulate
+from .runs import Run, Schedule, named, simulate
 from .simulator import NO_ID, Algorithm, World
 from .systems import System
 
@@ -34,9 +34,9 @@ class Exploration:
     counterexample: Run | None  # the shortest
 
     def __repr__(self) -> str:
-        found = f"{self.states} states, {len(self.snapshots)} snapshots, {len(self.cuts)} cuts"
+        found = f"states: {self.states}, snapshots: {len(self.snapshots)}, cuts: {len(self.cuts)}"
         wrong = self.counterexample
-        return f"<{found}, {f'wrong: {wrong.fault}' if wrong else 'no counterexample'}>"
+        return f"<{found}; {f'wrong: {wrong.fault}' if wrong else 'no counterexample'}>"
 
 
 def explore(
@@ -55,9 +55,12 @@ def explore(
 
     >>> import chandylamport as cl
     >>> explore(cl.textbook_bank(), cl.ChandyLamport)
-    <141 states, 9 snapshots, 7 cuts, no counterexample>
+    <states: 141, snapshots: 9, cuts: 7; no counterexample>
     """
-    begin = [(id, p) for id in ids for p in initiators or system.processes]
+    who = list(system.processes) if initiators is None else named(system, initiators)
+    begin = [(id, p) for id in ids for p in who]
+    # All delays are among the schedules, so none needs to be waited for.
+    system = replace(system, network=replace(system.network, delays={}))
     start = World(system, algorithm, dict.fromkeys(id for id, _ in begin))
     ways: dict[Hashable, tuple[Hashable, str]] = {}  # to each state: the one before, and the step
     recorders = {process: frozen(own) for process, own in start.recorders.items()}
@@ -106,6 +109,9 @@ def find_failure(
 ) -> Run | None:
     """Find a run that goes wrong: the shortest if the search gets there, else one cut short.
 
+    None says that there is no such run if the search went through all states, and that `seeds`
+    runs by chance have shown none if it did not.
+
     >>> import chandylamport as cl
     >>> mail = cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Unordered(cl.complete("pq")))
     >>> print(find_failure(mail, cl.ChandyLamport, initiators=["p"]).schedule)
@@ -119,8 +125,8 @@ def find_failure(
             system, algorithm, initiators=initiators, limit=limit, stop=True
         ).counterexample
     except TooManyStates:
+        who = list(system.processes) if initiators is None else named(system, initiators)
         for seed in range(seeds):
-            who = list(initiators or system.processes)
             first, at = [who[seed % len(who)]], seed % 23
             run = simulate(system, algorithm, initiators=first, at=at, seed=seed)
             if run.fault:
@@ -201,4 +207,8 @@ def clone(value: Any, twins: dict[int, Any] | None = None) -> Any:
 
 def _can_change(value: object) -> bool:
     """Whether a value is an object known by its identity, such as a recorder."""
-    return type(value).__hash__ in (object.__hash__, None) and hasattr(value, "__dict__")
+    if type(value).__hash__ not in (object.__hash__, None) or isinstance(value, type):
+        return False
+    if getattr(value, "__slots__", None):
+        raise TypeError(f"a {type(value).__name__} cannot be copied: do without __slots__")
+    return hasattr(value, "__dict__") and not callable(value)

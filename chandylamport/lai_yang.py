@@ -67,7 +67,7 @@ class LaiYang:
         return Coloured(self.red, message)
 
     def on_receive(self, port: Port, channel: Channel, wire: Wire) -> Payload | None:
-        """Turn red before receiving red; a white message to a red process was under way."""
+        """Turn red before receiving red; white to a red process is in transit at the cut."""
         if wire.red and not self.red:
             self.turn_red(port)
         if not wire.red:

@@ -68,7 +68,7 @@ class Overlapping:
         message = self.unstarted.on_receive(ports(None), channel, wire.plain)
         for id, recorder in self.recorders.items():
             got = recorder.on_receive(ports(id), channel, stamps.get(id, wire.plain))
-            message = got if message is not None else None
+            message = got if message is not None else None  # what one of them keeps is lost
         return message
 
     def result(self, id: Id) -> LocalSnapshot | None:

@@ -35,12 +35,12 @@ class Swap:
 
 @dataclass(frozen=True, repr=False)
 class Proof:
-    """A run, and the legal swaps after which it passes through the snapshot."""
+    """A run, and the legal swaps after which it passes through the state of the recorded cut."""
 
     run: Run
     original: Schedule  # the steps of the processes alone
     swaps: tuple[Swap, ...]
-    boundary: int  # the number of prerecording events: the snapshot is the state after them
+    boundary: int  # the number of prerecording events: the state of the cut comes after them
 
     def schedules(self) -> Iterator[Schedule]:
         """Give the schedule before the first swap, and after each."""
@@ -71,9 +71,7 @@ def reorder(run: Run, id: Id | None = None) -> Proof:
     >>> cl.replay(run.system, proof.schedule)[proof.boundary] == run.snapshot
     True
     """
-    cut = run.cut if id is None else run.cuts[id]
-    if cut is None:
-        raise ValueError(f"there is no snapshot to pass through: {run.fault}")
+    cut = run.cut_of(id)
     steps, swaps, boundary = list(_events(run, cut)), list[Swap](), 0
     original = Schedule(step.text for step in steps)
     for i, step in enumerate(steps):

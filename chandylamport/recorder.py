@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from .events import Channel
 
-State = Any  # of a process: a value that does not change, as JSON could write it
+State = Any  # of a process: a value that does not change, of tuples where JSON has lists
 Payload = Any  # of a message: likewise, and never None
 Wire = Any  # what travels in a channel: a payload as the algorithm sends it, or its own control
 Id = Hashable  # of a snapshot, where there are several
@@ -92,20 +92,22 @@ class Channels(dict[Channel, tuple[Payload, ...]]):
 class Snapshot:
     """A global state: the state of each process and the messages in each channel.
 
-    >>> s = Snapshot.of({"p": 1, "q": 2}, {("p", "q"): ("m",), ("q", "p"): ()})
+    >>> s = Snapshot({"p": 1, "q": 2}, {("p", "q"): ("m",), ("q", "p"): ()})
     >>> s.states["p"], s.channels["p", "q"], s.channels["q", "p"]
     (1, ('m',), ())
     """
 
     states: Mapping[str, State]
-    channels: Mapping[Channel, tuple[Payload, ...]]
+    channels: Mapping[Channel, tuple[Payload, ...]]  # one that holds nothing need not be named
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", dict(self.states))
+        object.__setattr__(self, "channels", Channels(self.channels.items()))
 
     @classmethod
-    def of(
-        cls, states: Mapping[str, State], channels: Mapping[Channel, tuple[Payload, ...]]
-    ) -> Snapshot:
-        """Put states and channels together; a channel that holds nothing need not be named."""
-        return cls(dict(states), Channels(channels.items()))
+    def of(cls, states: Any, channels: Any) -> Snapshot:
+        """Put states and channels together."""
+        return cls(states, channels)
 
     def __hash__(self) -> int:
         return hash((frozenset(self.states.items()), frozenset(self.channels.items())))
@@ -127,4 +129,4 @@ def assemble(parts: Mapping[str, LocalSnapshot | None]) -> Snapshot | None:
     if len(present) < len(parts) or any(owed.values()):
         return None
     channels = {c: held for part in present.values() for c, held in part.channels.items()}
-    return Snapshot.of({process: part.state for process, part in present.items()}, channels)
+    return Snapshot({process: part.state for process, part in present.items()}, channels)

@@ -7,9 +7,9 @@ words. So whatever one of them finds can be read, edited and run again by anothe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ class Schedule(tuple[str, ...]):
     def __new__(cls, steps: str | Iterable[str] = ()) -> Schedule:
         """Read steps from lines of text (or with ; between), or take them as they are."""
         lines = re.split(r"[\n;]", steps) if isinstance(steps, str) else steps
-        words = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
+        words = (" ".join(re.sub(r"(^|\s)#.*", "", line).split()) for line in lines)
         return super().__new__(cls, (line for line in words if line))
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Run:
     snapshots: Mapping[Id, Snapshot | None]  # None: never complete
     faults: Mapping[Id, str]  # what is wrong with a snapshot, if anything is
     final: Snapshot
-    controls: Mapping[Id, int]  # markers sent
+    controls: Mapping[Id, int]  # markers, and other controls if there are any
     peak: int  # the most messages that were logged at one time
     time: int  # when it was over
     reports: tuple[tuple[str, object], ...]
@@ -96,11 +96,17 @@ class Run:
         ahead = {p: iter(self.computation.history(p)) for p in self.system.processes}
         return tuple(next(ahead[entry.process]) for entry in self.trace if entry.is_event)
 
+    def cut_of(self, id: Id | None) -> Cut:
+        """Give the cut of a snapshot, by default of the only one, or say why there is none."""
+        cut = self.cut if id is None else self.cuts.get(id)
+        if cut is None:
+            why = self.faults.get(id, "there is no such snapshot") if id else self.fault
+            raise ValueError(f"no cut was recorded: {why or 'nobody took a snapshot'}")
+        return cut
+
     def in_transit(self, id: Id | None = None) -> Mapping[Channel, tuple[Payload, ...]]:
         """Say what the channels hold at the cut, from the computation alone."""
-        cut = self.cut if id is None else self.cuts[id]
-        if cut is None:
-            raise ValueError(f"no cut was recorded: {self.fault}")
+        cut = self.cut_of(id)
         contents = self.system.network.contents
         return Channels(
             (channel, contents(self.payloads[name] for name in names))
@@ -144,14 +150,17 @@ def simulate(
     After `at` steps the initiators begin, by default the first process. Several snapshots are
     given as the steps after which each process begins them: `snapshots={1: {"p": 8}, 2: {"q": 9}}`.
     """
+    if initiators and (schedule is not None or snapshots is not None or algorithm is None):
+        raise ValueError("initiators go with an algorithm, without a schedule or snapshots")
     if schedule is not None:
         script = schedule.schedule if isinstance(schedule, Run) else Schedule(schedule)
-        world = World(system, algorithm, snapshots or _ids(script))
+        ids: Iterable[Id] = snapshots or (_ids(system, script) if algorithm else ())
+        world = World(system, algorithm, ids)
         steps = by_script(world, script)
     else:
         if algorithm is not None and snapshots is None:
-            first = next(iter(system.processes))
-            snapshots = {NO_ID[0]: dict.fromkeys(initiators or [first], at)}
+            first = named(system, initiators) or [next(iter(system.processes))]
+            snapshots = {NO_ID[0]: dict.fromkeys(first, at)}
         world = World(system, algorithm, snapshots or ())
         steps = by_chance(world, snapshots or {}, Random(seed))
     taken = []
@@ -159,7 +168,8 @@ def simulate(
         world.take(option)
         taken.append(option.text)
         if len(taken) > limit:
-            raise RuntimeError(f"still running after {limit} steps; last: {'; '.join(taken[-3:])}")
+            last = f"still running after {limit} steps; last: {'; '.join(taken[-3:])}"
+            raise RuntimeError(f"{last}. Give the processes a limit, or raise this one")
     return finished(world, algorithm, taken)
 
 
@@ -182,7 +192,11 @@ def finished(world: World, algorithm: Algorithm | None, steps: Iterable[str]) ->
         Schedule(steps),
         tuple(world.trace),
         world.payloads,
-        {id: Cut(t.cut) for id, t in world.truth.items() if len(t.cut) == everybody},
+        {
+            id: Cut({process: truth.cut[process] for process in world.states})
+            for id, truth in world.truth.items()
+            if len(truth.cut) == everybody
+        },
         {id: world.complete.get(id) for id in world.ids},
         {
             id: world.faults[id] if id in world.faults else why_not_complete(world, id)
@@ -202,10 +216,7 @@ def by_chance(
 ) -> Iterator[Option]:
     """Choose among all that can happen, until nothing can; begin the snapshots at their steps."""
     plan = [(step, id, p) for id, begin in snapshots.items() for p, step in begin.items()]
-    for _, _, process in plan:
-        if process not in world.states:
-            known = ", ".join(world.states)
-            raise ValueError(f"there is no process {process} to begin a snapshot, only {known}")
+    named(world.system, [process for _, _, process in plan])
     plan.sort(key=lambda begin: begin[0])
     step = 0
     while True:
@@ -225,17 +236,20 @@ def by_script(world: World, script: Schedule) -> Iterator[Option]:
     """Choose the steps that a script names, one after the other; say which of them cannot be."""
     begin = [(id, process) for id in world.ids for process in world.states]
     for number, line in enumerate(script, start=1):
-        while not world.options() and world.wait():
-            pass
         options = world.options(begin)
-        found = next((option for option in options if option.text == line), None)
-        found = found or next((o for o in map(partial(_renamed, line), options) if o), None)
+        can = "; ".join(option.text for option in options) or "nothing"
+        while (found := _find(line, options)) is None and world.wait():
+            options = world.options(begin)
         if found is None:
-            can = "; ".join(option.text for option in options) or "nothing"
             raise ValueError(f"step {number}, {line!r}, cannot happen now. What can: {can}")
         if found.method == "act" and (taken := {*found.arguments[1]} & world.payloads.keys()):
             raise ValueError(f"step {number}, {line!r}: there is a message {taken.pop()} already")
         yield found
+
+
+def _find(line: str, options: Sequence[Option]) -> Option | None:
+    same = (option for option in options if option.text == line)
+    return next(same, None) or next(filter(None, (_renamed(line, o) for o in options)), None)
 
 
 def _renamed(line: str, option: Option) -> Option | None:
@@ -249,6 +263,18 @@ def _renamed(line: str, option: Option) -> Option | None:
     return option._replace(text=line, arguments=(option.arguments[0], names))
 
 
-def _ids(script: Schedule) -> Sequence[Id]:
-    named = dict.fromkeys(line.split(" records ")[1] for line in script if " records " in line)
-    return [int(id) if id.isdigit() else id for id in named] or NO_ID
+def _ids(system: System, script: Schedule) -> Sequence[Id]:
+    lines = (line.removeprefix(f"{p} records ") for line in script for p in system.processes)
+    ids = dict.fromkeys(id for id in lines if id not in script)
+    return [int(id) if re.fullmatch("0|[1-9][0-9]*", id) else id for id in ids] or NO_ID
+
+
+def named(system: System, processes: Iterable[str]) -> list[str]:
+    """List processes of a system by their names, and refuse what is none."""
+    if isinstance(processes, str):
+        raise TypeError(f"a list of processes is needed: [{processes!r}]")
+    listed = sorted(processes) if isinstance(processes, Set) else list(processes)
+    if unknown := [process for process in listed if process not in system.processes]:
+        known = ", ".join(system.processes)
+        raise ValueError(f"there is no process {unknown[0]} to begin a snapshot, only {known}")
+    return listed

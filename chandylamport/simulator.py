@@ -7,7 +7,7 @@ and what its channels hold. The algorithm sees nothing of this, only its ports.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from itertools import count
 from typing import Any, NamedTuple
@@ -86,7 +86,11 @@ class World:
     ) -> None:
         """Begin at the system's start. Without an algorithm, nobody ever records."""
         self.system, self.ids = system, tuple(ids)
-        self.states = dict(system.start.states)
+        if len({*map(str, self.ids)}) < len(self.ids):
+            raise ValueError(f"two of the ids {', '.join(map(repr, self.ids))} look the same")
+        self.states: dict[str, State] = {}
+        for process, state in system.start.states.items():
+            self._set(process, state)
         self.done = dict.fromkeys(self.states, 0)  # the events of each process so far
         self.taken = dict.fromkeys(self.states, 0)  # and those that it took by itself
         self.channels: dict[Channel, tuple[Packet, ...]]
@@ -131,6 +135,8 @@ class World:
             for action in self.system.actions(process, state, self.taken[process]):
                 names = self._names(action.label, len(action.sends))
                 text = _in_words(process, action, names)
+                if text in texts and not action.sends:
+                    raise ValueError(f"two actions of {process} are called {action.label}")
                 if text in texts:
                     text = f"{text}, carrying {action.sends[0][1]!r}"
                 texts.add(text)
@@ -205,7 +211,7 @@ class World:
 
     def act(self, process: str, action: Action, names: tuple[str, ...]) -> Entry:
         """Let a process do something: first its state changes, then its messages leave."""
-        self.states[process] = self.system.processes[process].step(self.states[process], action)
+        self._set(process, self.system.processes[process].step(self.states[process], action))
         self.taken[process] += 1
         self.clock += 1
         return self._send(process, "" if action.sends else action.label, action.sends, names)
@@ -220,6 +226,8 @@ class World:
         self.done[process] += 1
         named = list(zip(names or self._names("", len(sends)), sends, strict=True))
         for name, (dst, message) in named:
+            if message is None:
+                raise ValueError(f"{process} sends None to {dst}: a message must have a content")
             channel = Channel(process, dst)
             wire = self.recorders[process].on_send(self._ports(process), channel, message)
             self.payloads[name] = message
@@ -244,12 +252,14 @@ class World:
         packet, self.channels[channel] = packets[i], packets[:i] + packets[i + 1 :]
         message = self.recorders[process].on_receive(self._ports(process), channel, packet.wire)
         if message != packet.message:  # the computation must go on as if nobody took a snapshot
-            fault = f"{packet.name} carried {packet.message!r}, and {process} got {message!r}"
+            fault = f"the algorithm keeps {packet.name.partition('#')[0]} from {process}"
+            if message is not None:
+                fault = f"the algorithm gives {process} {message!r}, not {packet.message!r}"
             self.faults = {id: self.faults.get(id, fault) for id in self.ids}
         if message is None:
             return Entry(process, "", receives=(packet.name,), is_event=False)
         state = self.states[process]
-        self.states[process] = self.system.processes[process].receive(state, channel, message)
+        self._set(process, self.system.processes[process].receive(state, channel, message))
         self.done[process] += 1
         for id, truth in self.truth.items():
             sent_inside, received_inside = id not in packet.recorded, process not in truth.cut
@@ -259,6 +269,12 @@ class World:
                 truth.late[channel] = (*truth.late.get(channel, ()), message)
         return Entry(process, "", receives=(packet.name,))
 
+    def _set(self, process: str, state: State) -> None:
+        if not isinstance(state, Hashable):  # it could change under the hands of who recorded it
+            remedy = "take a value that does not change, a tuple instead of a list"
+            raise TypeError(f"the state of {process} is a {type(state).__name__}: {remedy}")
+        self.states[process] = state
+
     def _ports(self, process: str) -> Callable[[Id], SimulatedPort]:
         return lambda id: SimulatedPort(self, process, id)
 
@@ -267,7 +283,7 @@ class World:
     def settled(self, states: Mapping[str, State], channels: Mapping[Channel, Any]) -> Snapshot:
         """Write a global state in the one way that its network allows."""
         contents = self.system.network.contents
-        return Snapshot.of(states, {channel: contents(held) for channel, held in channels.items()})
+        return Snapshot(states, {channel: contents(held) for channel, held in channels.items()})
 
     def now(self) -> Snapshot:
         """Give the global state at this moment, as nobody inside could see it."""
@@ -282,6 +298,8 @@ def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
     if isinstance(algorithm, type) and issubclass(algorithm, Overlapping):
         return algorithm()  # type: ignore[call-arg]  # one that brings its algorithm along
     made: Any = algorithm or ChandyLamport  # which does nothing until somebody begins
+    if not callable(made):
+        raise TypeError(f"give the class {type(made).__name__} itself, not an object of it")
     return Overlapping(made)
 
 

@@ -57,9 +57,19 @@ class Fifo:
     delays: Mapping[Channel, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "channels", tuple(Channel(*ends) for ends in self.channels))
-        if unknown := [ends for ends in self.delays if ends not in self.channels]:
-            raise ValueError(f"a delay for {Channel(*unknown[0])}, which is not a channel")
+        channels: list[Channel] = []
+        for ends in self.channels:
+            if isinstance(ends, str) or len(ends) != 2 or ends[0] == ends[1]:
+                raise ValueError(f"{ends!r}: a channel joins two processes; write ('p', 'q')")
+            if ends in channels:
+                raise ValueError(f"channel {Channel(*ends)} is there twice")
+            channels.append(Channel(*ends))
+        object.__setattr__(self, "channels", tuple(channels))
+        for ends, delay in self.delays.items():
+            if ends not in channels:
+                raise ValueError(f"a delay for {Channel(*ends)}, which is not a channel")
+            if delay < 0:
+                raise ValueError(f"channel {Channel(*ends)}: a delay of {delay} is before sending")
 
     def outputs(self, process: str) -> tuple[Channel, ...]:
         """The channels that leave a process."""
@@ -100,13 +110,17 @@ class System:
     start: Snapshot = None  # type: ignore[assignment]  # by default, the initial states
 
     def __post_init__(self) -> None:
+        if not self.processes:
+            raise ValueError("a system needs a process")
+        if not isinstance(self.network, Fifo):
+            raise TypeError("give the channels as Fifo(…) or Unordered(…)")
         for channel in self.network.channels:
             for end in channel:
                 if end not in self.processes:
                     raise ValueError(f"channel {channel}: there is no process {end}")
         if self.start is None:
             initial = {name: process.initial for name, process in self.processes.items()}
-            object.__setattr__(self, "start", Snapshot.of(initial, {}))
+            object.__setattr__(self, "start", Snapshot(initial, {}))
 
     def actions(self, process: str, state: State, taken: int) -> Iterable[Action]:
         """What a process may do now, by itself, when it has taken so many actions."""
@@ -124,7 +138,10 @@ class System:
 
 
 def restore(system: System, snapshot: Snapshot) -> System:
-    """Give the system that goes on from a snapshot, with its messages in their channels."""
+    """Give the system that goes on from a snapshot, with its messages in their channels.
+
+    What the states do not tell is not restored: a `limit` of actions counts from here.
+    """
     if snapshot.states.keys() != system.processes.keys():
         raise ValueError("this snapshot is not of this system: the processes differ")
     if lost := [c for c in snapshot.channels if c not in system.network.channels]:

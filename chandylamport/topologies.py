@@ -21,7 +21,7 @@ def complete(processes: Iterable[str]) -> list[Channel]:
 def ring(processes: Iterable[str]) -> list[Channel]:
     """A channel from each to the next, and from the last to the first."""
     around = list(processes)
-    return [Channel(*pair) for pair in pairwise([*around, around[0]])]
+    return [Channel(*pair) for pair in pairwise([*around, *around[:1]])]
 
 
 def line(processes: Iterable[str]) -> list[Channel]:

@@ -184,6 +184,23 @@ def test_a_clone_shares_nothing_that_changes():
     assert frozen(other) != frozen(recorder)
 
 
+def test_what_cannot_be_copied_is_refused():
+    class Slotted(cl.ChandyLamport):
+        __slots__ = ("more",)
+
+    with pytest.raises(TypeError, match="a Slotted cannot be copied: do without __slots__"):
+        cl.explore(cl.textbook_bank(), Slotted)
+
+
+def test_functions_and_classes_are_kept_as_they_are():
+    class Box:
+        def __init__(self):
+            self.function, self.kind = len, dict
+
+    assert vars(clone(Box())) == {"function": len, "kind": dict}
+    assert frozen(Box()) == frozen(Box())
+
+
 def test_objects_inside_objects_are_cloned_too():
     class Box:
         def __init__(self):

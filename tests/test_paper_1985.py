@@ -138,7 +138,7 @@ def test_2_2_two_events_may_occur_in_the_initial_state():
 
 def photograph(states_at, channels_at):
     """Put together what was seen at different moments of one run."""
-    return cl.Snapshot.of(
+    return cl.Snapshot(
         {p: s.states[p] for p, s in states_at.items()},
         {c: s.channels[c] for c, s in channels_at.items()},
     )
@@ -268,7 +268,7 @@ def window(run):
 
 def test_the_recorded_state_need_not_be_one_that_occurred():
     run = cl.simulate(cl.example_2_2(), cl.ChandyLamport, schedule=cl.EXAMPLE_2_2)
-    assert run.snapshot == cl.Snapshot.of({"p": "A", "q": "D"}, {("q", "p"): ("M'",)})
+    assert run.snapshot == cl.Snapshot({"p": "A", "q": "D"}, {("q", "p"): ("M'",)})
     assert run.snapshot not in passed(run)
     assert any(run.snapshot not in passed(run) for run in runs("example 2.2"))
 
@@ -344,7 +344,7 @@ def test_4_1_one_swap_turns_example_2_2_into_a_run_that_passes_through():
 
 def settled(snapshot):
     """Both payments have been made and have arrived: from then on nothing changes."""
-    return snapshot == cl.Snapshot.of({"A": 630, "B": 170}, {})
+    return snapshot == cl.Snapshot({"A": 630, "B": 170}, {})
 
 
 def test_a_stable_property_of_the_start_is_one_of_the_record_and_that_is_one_of_the_end():

@@ -55,8 +55,16 @@ def test_a_cut_with_an_orphan_has_no_such_proof():
 
 def test_there_is_no_proof_without_a_snapshot():
     run = cl.simulate(FIFO, cl.ChandyLamport, schedule="p records")
-    with pytest.raises(ValueError, match="no snapshot to pass through: not complete"):
+    with pytest.raises(ValueError, match="no cut was recorded: not complete"):
         cl.reorder(run)
+
+
+def test_an_unknown_snapshot_has_no_proof():
+    run = cl.simulate(FIFO, cl.ChandyLamport, seed=1)
+    with pytest.raises(ValueError, match="no cut was recorded: there is no such snapshot"):
+        cl.reorder(run, 5)
+    with pytest.raises(ValueError, match="no cut was recorded: nobody took a snapshot"):
+        cl.reorder(cl.simulate(FIFO, seed=1))
 
 
 def test_each_of_several_snapshots_has_its_own_proof():

@@ -38,7 +38,7 @@ def settled(all_parts):
 
 @given(states, contents)
 def test_a_channel_reads_as_it_was_recorded_and_as_empty_if_it_was_not(s, held):
-    snapshot = Snapshot.of(s, held)
+    snapshot = Snapshot(s, held)
     assert all(snapshot.channels[c] == held.get(c, ()) for c in CHANNELS)
     assert snapshot.channels["q", "nobody"] == ()
     assert () not in snapshot.channels.values()  # and reading has added nothing
@@ -46,7 +46,7 @@ def test_a_channel_reads_as_it_was_recorded_and_as_empty_if_it_was_not(s, held):
 
 @given(states, contents)
 def test_naming_empty_channels_makes_no_difference(s, held):
-    named, bare = Snapshot.of(s, dict.fromkeys(CHANNELS, ()) | held), Snapshot.of(s, held)
+    named, bare = Snapshot(s, dict.fromkeys(CHANNELS, ()) | held), Snapshot(s, held)
     assert named == bare
     assert hash(named) == hash(bare)
     assert repr(named) == repr(bare)
@@ -57,7 +57,7 @@ def test_the_order_of_naming_makes_no_difference(s, held):
     def backwards(mapping):
         return dict(reversed(mapping.items()))
 
-    one, other = Snapshot.of(s, held), Snapshot.of(backwards(s), backwards(held))
+    one, other = Snapshot(s, held), Snapshot(backwards(s), backwards(held))
     assert one == other
     assert len({one, other}) == 1
 
@@ -65,18 +65,18 @@ def test_the_order_of_naming_makes_no_difference(s, held):
 @given(states, contents, states, contents)
 def test_snapshots_are_equal_exactly_if_states_and_messages_are(s, held, t, others):
     same = s == t and all(held.get(c, ()) == others.get(c, ()) for c in CHANNELS)
-    assert (Snapshot.of(s, held) == Snapshot.of(t, others)) is same
+    assert (Snapshot(s, held) == Snapshot(t, others)) is same
 
 
 @given(states, contents)
 def test_a_snapshot_does_not_change_with_what_it_was_made_of(s, held):
-    snapshot, before = Snapshot.of(s, held), Snapshot.of(dict(s), dict(held))
+    snapshot, before = Snapshot(s, held), Snapshot(dict(s), dict(held))
     s["p"], held[CHANNELS[0]] = "changed", ("late",)
     assert snapshot == before
 
 
 def test_channels_can_be_asked_for_by_pairs():
-    snapshot = Snapshot.of({"p": 0, "q": 0}, {("p", "q"): ["m"]})
+    snapshot = Snapshot({"p": 0, "q": 0}, {("p", "q"): ["m"]})
     assert snapshot.channels["p", "q"] == snapshot.channels[Channel("p", "q")] == ("m",)
 
 

@@ -215,8 +215,8 @@ def test_a_restored_system_starts_in_the_snapshot():
 @pytest.mark.parametrize(
     ("snapshot", "words"),
     [
-        (cl.Snapshot.of({"p": 1}, {}), "the processes differ"),
-        (cl.Snapshot.of({"A": 1, "B": 2}, {("A", "C"): (1,)}), "no channel A→C"),
+        (cl.Snapshot({"p": 1}, {}), "the processes differ"),
+        (cl.Snapshot({"A": 1, "B": 2}, {("A", "C"): (1,)}), "no channel A→C"),
     ],
 )
 def test_a_snapshot_of_another_system_is_refused(snapshot, words):

@@ -80,7 +80,7 @@ def test_an_algorithm_that_alters_a_message_is_found_out():
             return None if message is None else "something else"
 
     run = cl.simulate(ONE, Thief, at=9)
-    assert run.fault == "m carried 'm', and q got 'something else'"
+    assert run.fault == "the algorithm gives q 'something else', not 'm'"
 
 
 @pytest.mark.parametrize("fault", ["states", "channels"])
@@ -121,4 +121,4 @@ def test_a_copy_can_take_another_step():
 
 def test_the_state_now_is_what_nobody_inside_can_see():
     world = world_after(ONE, None, "p sends m to q")
-    assert world.now() == cl.Snapshot.of({"p": (1, ()), "q": (0, ())}, {("p", "q"): ("m",)})
+    assert world.now() == cl.Snapshot({"p": (1, ()), "q": (0, ())}, {("p", "q"): ("m",)})

@@ -1,0 +1,138 @@
+"""Systems and networks: what they refuse, with the cause and the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+import chandylamport as cl
+
+ACCOUNTS = cl.accounts(p=5, q=5, transfers=1)
+BANK = cl.System(ACCOUNTS, cl.Fifo(cl.complete("pq")))
+
+
+class Sloppy:
+    """Changes its state in place, and so changes what was recorded of it."""
+
+    initial = ()
+    limit = 1
+
+    def enabled(self, state):
+        return [cl.Action("m", (("q", self.content),))]
+
+    def step(self, state, action):
+        return ["sent"]
+
+    def receive(self, state, channel, message):
+        return state
+
+    content = "m"
+
+
+class Empty(Sloppy):
+    content = None
+
+    def step(self, state, action):
+        return ("sent",)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cl.Fifo([("p", "q"), ("p", "q")]), "channel p→q is there twice"),
+        (lambda: cl.Fifo([("p", "p")]), "a channel joins two processes"),
+        (lambda: cl.Fifo("pq"), "a channel joins two processes"),
+        (lambda: cl.Fifo([("p", "q", 3)]), "a channel joins two processes"),
+        (lambda: cl.Fifo([("p", "q")], delays={("p", "q"): -1}), "is before sending"),
+        (lambda: cl.Fifo([("p", "q")], delays={("q", "p"): 1}), "which is not a channel"),
+        (lambda: cl.System({}, cl.Fifo([])), "a system needs a process"),
+        (lambda: cl.System(ACCOUNTS, cl.Fifo([("p", "r")])), "there is no process r"),
+        (lambda: cl.System(ACCOUNTS, cl.complete("pq")), "as Fifo(…) or Unordered(…)"),
+        (lambda: cl.bank({"p": 1}, ("z", "p", 5)), "a payment of z, who has no balance"),
+        (lambda: cl.bank({"p": 1, "q": 1}, *2 * [("p", "q", 5)]), "one amount for each channel"),
+    ],
+)
+def test_what_cannot_be_a_system_is_refused(make, words):
+    with pytest.raises((ValueError, TypeError)) as error:
+        make()
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"algorithm": cl.ChandyLamport()}, "give the class ChandyLamport itself"),
+        ({"initiators": "pq"}, "a list of processes is needed: ['pq']"),
+        ({"initiators": ["x"]}, "there is no process x to begin a snapshot, only p, q"),
+        ({"snapshots": {1: {"x": 3}}}, "there is no process x to begin a snapshot, only p, q"),
+        ({"snapshots": {1: {"p": 3}, "1": {"q": 3}}}, "look the same"),
+        ({"initiators": ["p"], "schedule": "p records"}, "without a schedule or snapshots"),
+        ({"initiators": ["p"], "algorithm": None}, "initiators go with an algorithm"),
+        ({"algorithm": None, "schedule": "p records"}, "cannot happen now"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(arguments, words):
+    with pytest.raises((ValueError, TypeError)) as error:
+        cl.simulate(BANK, **{"algorithm": cl.ChandyLamport, **arguments})
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("search", [cl.explore, cl.find_failure])
+def test_a_search_refuses_unknown_initiators_too(search):
+    with pytest.raises(ValueError, match="there is no process x to begin a snapshot, only p, q"):
+        search(BANK, cl.ChandyLamport, initiators=["x"])
+    with pytest.raises(TypeError, match="a list of processes is needed"):
+        search(BANK, cl.ChandyLamport, initiators="p")
+
+
+def test_initiators_may_be_any_collection():
+    once = (p for p in "qp")
+    runs = [cl.simulate(BANK, cl.ChandyLamport, initiators=i) for i in ({"q", "p"}, ["p", "q"])]
+    assert runs[0] == runs[1]
+    found = cl.explore(BANK, cl.ChandyLamport, initiators=once, ids=(1, 2))
+    assert found == cl.explore(BANK, cl.ChandyLamport, initiators=["q", "p"], ids=(1, 2))
+
+
+def test_a_state_that_can_change_is_refused():
+    system = cl.System({"p": Sloppy(), "q": Sloppy()}, cl.Fifo([("p", "q")]))
+    with pytest.raises(TypeError, match=r"the state of p is a list: .* a tuple instead of a list"):
+        cl.simulate(system, cl.ChandyLamport)
+
+
+def test_a_message_without_content_is_refused():
+    system = cl.System({"p": Empty(), "q": Empty()}, cl.Fifo([("p", "q")]))
+    with pytest.raises(ValueError, match="p sends None to q: a message must have a content"):
+        cl.simulate(system, cl.ChandyLamport)
+
+
+def test_two_actions_with_one_name_are_refused():
+    class Twins(Sloppy):
+        def enabled(self, state):
+            return [cl.Action("a"), cl.Action("a")]
+
+    with pytest.raises(ValueError, match="two actions of p are called a"):
+        cl.simulate(cl.System({"p": Twins()}, cl.Fifo([])))
+
+
+SLOW = cl.Fifo(cl.complete("pqr"), delays={("p", "q"): 7, ("q", "r"): 2, ("r", "p"): 30})
+SLOW_BANK = cl.System(cl.accounts(p=20, q=20, r=20, transfers=4), SLOW)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_run_with_delays_is_right_and_replays(seed):
+    run = cl.simulate(SLOW_BANK, cl.ChandyLamport, at=seed, seed=seed)
+    assert run.fault == ""
+    assert cl.simulate(SLOW_BANK, cl.ChandyLamport, schedule=str(run.schedule)) == run
+    assert len(list(run.moments())) == len(run.schedule) + 1
+
+
+def test_a_search_takes_every_delay():
+    slow = cl.Fifo(cl.complete("pq"), delays={("p", "q"): 9})
+    with_delays = cl.explore(cl.System(ACCOUNTS, slow), cl.ChandyLamport)
+    assert with_delays.counterexample is None
+    assert with_delays == cl.explore(BANK, cl.ChandyLamport)
+
+
+def test_a_limit_of_actions_counts_anew_after_a_restart():
+    done = cl.simulate(BANK)
+    assert len(done.order) == 4
+    assert len(cl.simulate(cl.restore(BANK, done.final)).order) == 4
