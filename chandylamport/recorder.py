@@ -104,11 +104,6 @@ class Snapshot:
         object.__setattr__(self, "states", dict(self.states))
         object.__setattr__(self, "channels", Channels(self.channels.items()))
 
-    @classmethod
-    def of(cls, states: Any, channels: Any) -> Snapshot:
-        """Put states and channels together."""
-        return cls(states, channels)
-
     def __hash__(self) -> int:
         return hash((frozenset(self.states.items()), frozenset(self.channels.items())))
 

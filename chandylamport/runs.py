@@ -129,9 +129,9 @@ class Run:
         return self.draw().svg if len(self.schedule) <= 40 else None
 
     def __repr__(self) -> str:
-        steps = f"<Run of {len(self.schedule)} steps, {len(self.computation)} events"
+        steps = f"Run of {len(self.schedule)} steps, {len(self.computation)} events"
         words = [f"{id}: {self.faults.get(id, 'right')}" for id in self.snapshots]
-        return f"{steps}; {'; '.join(words)}>"
+        return f"<{'; '.join([steps, *words])}>"
 
 
 def simulate(
@@ -168,8 +168,8 @@ def simulate(
         world.take(option)
         taken.append(option.text)
         if len(taken) > limit:
-            last = f"still running after {limit} steps; last: {'; '.join(taken[-3:])}"
-            raise RuntimeError(f"{last}. Give the processes a limit, or raise this one")
+            last = f"the last: {'; '.join(taken[-3:])}"
+            raise RuntimeError(f"still running after {limit} steps, {last}. Does it ever end?")
     return finished(world, algorithm, taken)
 
 
