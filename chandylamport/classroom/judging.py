@@ -12,7 +12,7 @@ from typing import Any
 
 from ..exploration import TooManyStates, explore
 from ..recorder import Id, LocalSnapshot
-from ..runs import Schedule, simulate
+from ..runs import Run, Schedule, simulate
 from ..simulator import NO_ID
 from ..systems import System
 from .checking import NotYet, Outcome, crash
@@ -34,7 +34,7 @@ def in_every_schedule(
         try:
             run = explore(system, algorithm, ids=ids, limit=limit, stop=True).counterexample
             if run is not None:
-                fault, steps = f"goes wrong: {run.fault}", run.schedule
+                fault, steps = f"goes wrong: {first_fault(run)}", run.schedule
             else:
                 all_begin = {id: dict.fromkeys(system.processes, 0) for id in ids}
                 with endless():
@@ -56,6 +56,13 @@ def in_every_schedule(
         return Outcome(f"On this system your class {fault}.", steps, code=code, run=run)
 
     return judge
+
+
+def first_fault(run: Run) -> str:
+    """Say what is wrong with the snapshot that ends a run, and which it is if there are several."""
+    complete = [id for id in run.faults if run.snapshots[id] is not None]
+    id = next(iter([*complete, *run.faults]))
+    return f"snapshot {id}: {run.faults[id]}" if len(run.snapshots) > 1 else run.faults[id]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import chandylamport as cl
 from chandylamport.classroom import NotYet, check, checking, hint
 from chandylamport.classroom.building import unsolved
 from chandylamport.classroom.exercises import EXERCISES
+from chandylamport.classroom.exercises.ids import Several
 from chandylamport.classroom.exercises.runs import RUNS, TO_BREAK
 from chandylamport.classroom.exercises.termination import at_moment, begun
 
@@ -201,6 +202,7 @@ PACKAGE_S_OWN = {  # where it has another name
     "is_complete": lambda *moment: bool(at_moment(*moment).snapshot),
     "cost": lambda system, group: begun(system, group).markers,
     "break_it": lambda name: cl.find_failure(TO_BREAK[name].system, TO_BREAK[name].algorithm),
+    "Snapshots": Several,
 }
 
 

@@ -1,6 +1,6 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, cuts, lattice, markers, runs, termination
+from . import causality, cuts, ids, lattice, markers, runs, termination
 
 EXERCISES = {
     exercise.name: exercise
@@ -17,5 +17,7 @@ EXERCISES = {
         termination.WILL_COMPLETE,
         termination.IS_COMPLETE,
         termination.COST,
+        runs.BREAK_IT,
+        ids.SNAPSHOTS,
     )
 }
