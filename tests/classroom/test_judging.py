@@ -98,6 +98,13 @@ def test_a_class_that_never_comes_to_an_end_is_refused():
     assert "goes on and on, for more than 6000 steps" in str(problem)
 
 
+def test_of_several_snapshots_the_one_that_is_complete_and_wrong_is_told():
+    answer = next(trial.answer for trial in trials(ROOT) if trial.title == "StopsAfterOne")
+    line = 'cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Fifo(cl.line("pq")))'
+    problem = refused(answer, line, name="Snapshots")
+    assert "goes wrong: snapshot 2: channel p→q is recorded as [], and holds ['m']" in str(problem)
+
+
 def test_more_than_one_marker_on_a_channel_is_refused():
     twice = "    def tell(self, port):\n        super().tell(port)\n        super().tell(port)\n"
     twice += "    def on_marker(self, port, channel):\n"
