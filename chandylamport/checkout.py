@@ -100,10 +100,11 @@ def check_everything(root: Path, extra: Sequence[str], *, fast: bool) -> int:
             advice[name] = "the failed ones are listed above; repeat them: ./course test --lf"
         if name == "pytest" and status == NOTHING_COLLECTED:
             advice[name] = f"no test fits {shlex.join(extra)}: nothing has been tested"
-    core, package, written = count_lines(root)
+    core, package, exercises, written = count_lines(root)
     print("\n=== line budget ===")
     print(f"core {core:,} of {CORE_BUDGET:,} lines of code, package {package:,} of", end=" ")
-    print(f"{PACKAGE_BUDGET:,}; {written:,} with docstrings, comments and blank lines")
+    print(f"{PACKAGE_BUDGET:,}, questions of the exercises {exercises:,};", end=" ")
+    print(f"{written:,} lines in all, with docstrings, comments and blank lines")
     if core > CORE_BUDGET or package > PACKAGE_BUDGET:
         advice["line budget"] = "cut a feature, and say in CHANGELOG.md which"
     print(f"\nFAILED: {', '.join(advice)}. In {root}:" if advice else "\nEverything passed.")
@@ -145,13 +146,18 @@ def bench(root: Path, names: Sequence[str]) -> int:
     return 0
 
 
-def count_lines(root: Path) -> tuple[int, int, int]:
-    """Count the lines of code of the core and of the package, and all lines of the package."""
+def count_lines(root: Path) -> tuple[int, int, int, int]:
+    """Count lines of code: the core, the package, the exercises; and all lines that are written.
+
+    The questions of the exercises are course material, like the notebooks, and counted apart.
+    """
     package = root / "chandylamport"
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
     counts = {path: _lines_of_code(text) for path, text in texts.items()}
     core = sum(counts.get(package / f"{name}.py", 0) for name in CORE)
-    return core, sum(counts.values()), sum(text.count("\n") for text in texts.values())
+    exercises = sum(counts[path] for path in counts if path.parent.name == "exercises")
+    written = sum(text.count("\n") for text in texts.values())
+    return core, sum(counts.values()) - exercises, exercises, written
 
 
 def _lines_of_code(text: str) -> int:
