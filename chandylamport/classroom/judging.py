@@ -6,8 +6,9 @@ whatever is wrong is told with the shortest schedule that shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..exploration import TooManyStates, explore
@@ -18,34 +19,44 @@ from ..systems import System
 from .checking import NotYet, Outcome, crash
 
 METHODS = ("begin", "on_send", "on_receive", "result")
+Groups = Iterable[Sequence[str] | None]  # who may begin; None: everybody
 
 
 def in_every_schedule(
-    *, ids: Sequence[Id] = NO_ID, markers: bool = True, limit: int = 6_000
+    *,
+    ids: Sequence[Id] = NO_ID,
+    begin: Callable[[System], Groups] = lambda system: [None],
+    markers: bool = True,
+    limit: int = 6_000,
 ) -> Callable[[Any, System], Outcome]:
     """Give the judge who lets everybody begin at any time, and takes every step that can be taken.
 
-    With `markers`, a snapshot must also cost one marker on each channel and no more.
+    With `begin`, one group after the other may begin instead of everybody. With `markers`, a
+    snapshot must also cost one marker on each channel and no more.
     """
 
     def judge(answer: Any, system: System) -> Outcome:
         algorithm, run, steps = looked_at(answer), None, Schedule()
         enough = len(system.network.channels) * len(ids)
         try:
-            run = explore(system, algorithm, ids=ids, limit=limit, stop=True).counterexample
+            search = partial(explore, system, algorithm, ids=ids, limit=limit, stop=True)
+            found = (search(initiators=group).counterexample for group in begin(system))
+            run = next(filter(None, found), None)
             if run is not None:
                 fault, steps = f"goes wrong: {first_fault(run)}", run.schedule
+            elif not markers:
+                return Outcome()
             else:
                 all_begin = {id: dict.fromkeys(system.processes, 0) for id in ids}
                 with endless():
                     run = simulate(system, algorithm, snapshots=all_begin, limit=limit)
-                if run.markers == enough or not markers:
+                if run.markers == enough:
                     return Outcome()
                 fault, steps = f"sends {run.markers} markers, and needs {enough}", run.schedule
         except (NotYet, NotImplementedError):
             raise
         except TooManyStates:
-            fault = f"goes on and on, for more than {limit} steps: each marker leads to others"
+            fault = f"goes on and on, for more than {limit} steps: what it sends makes others send"
         except Exception as error:
             fault = crash(error, answer)
             for note in getattr(error, "__notes__", ()):
@@ -80,17 +91,22 @@ def pasted(algorithm: str, schedule: Schedule) -> str:
     return run if schedule else ""
 
 
-def looked_at(answer: Any) -> Any:
-    """Give the student's class with eyes on what is kept in it and what comes out of it."""
+def is_a_class_with(methods: Sequence[str], answer: Any) -> None:
+    """Refuse what is no class, lacks a method, or keeps in common what belongs to each object."""
     if not isinstance(answer, type):
         raise NotYet("Hand in the class itself, by its name and without brackets.")
-    for method in METHODS:
+    for method in methods:
         if not callable(getattr(answer, method, None)):
             raise NotYet(f"{answer.__name__} has no method {method}.")
     for name, value in vars(answer).items():
         if isinstance(value, list | dict | set) and not name.startswith("__"):
             shared = f"{name} belongs to the class, so all processes share it"
             raise NotYet(f"In {answer.__name__}, {shared}: make it in __init__, as self.{name}.")
+
+
+def looked_at(answer: Any) -> Any:
+    """Give the student's class with eyes on what is kept in it and what comes out of it."""
+    is_a_class_with(METHODS, answer)
 
     def watched(method: str) -> Callable[..., object]:
         def call(self: Any, port: Any, *rest: Any) -> object:
@@ -102,13 +118,14 @@ def looked_at(answer: Any) -> Any:
         return call
 
     def result(self: Any, *id: Id) -> object:
-        part: Any = answer.result(self, *id)  # type: ignore[attr-defined]
+        part: Any = answer.result(self, *id)
         if part is None:
             return None
         if not isinstance(part, LocalSnapshot):
             given = f"result gave a {type(part).__name__}"
             raise NotYet(f"{given}, and should give a cl.LocalSnapshot, or None.")
-        if not isinstance(part.channels, Mapping) or isinstance(part.state, list | dict | set):
+        dicts = isinstance(part.channels, Mapping) and isinstance(part.owed, Mapping)
+        if not dicts or isinstance(part.state, list | dict | set):
             raise NotYet("A cl.LocalSnapshot has the state that port.record() gave, and a dict.")
         return part
 
