@@ -1,6 +1,6 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, cuts, ids, lattice, markers, runs, termination
+from . import causality, colours, cuts, ids, lattice, markers, runs, termination
 
 EXERCISES = {
     exercise.name: exercise
@@ -19,5 +19,7 @@ EXERCISES = {
         termination.COST,
         runs.BREAK_IT,
         ids.SNAPSHOTS,
+        colours.COLOURS,
+        colours.COLLECTOR,
     )
 }
