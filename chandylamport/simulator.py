@@ -7,7 +7,7 @@ and what its channels hold. The algorithm sees nothing of this, only its ports.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from itertools import count
 from typing import Any, NamedTuple
@@ -71,6 +71,8 @@ class SimulatedPort:
 
     def send(self, channel: Channel, control: Wire) -> None:
         """Put control into a channel, behind what is already there."""
+        if channel not in self.outputs:
+            raise ValueError(f"{self.name} cannot send on {channel}: it is not one of its outputs")
         self._world.put_control(self._id, channel, control)
 
     def report(self, value: object) -> None:
@@ -135,8 +137,8 @@ class World:
             for action in self.system.actions(process, state, self.taken[process]):
                 names = self._names(action.label, len(action.sends))
                 text = _in_words(process, action, names)
-                if text in texts and not action.sends:
-                    raise ValueError(f"two actions of {process} are called {action.label}")
+                if not action.sends and (text in texts or not action.label):
+                    raise ValueError(f"an action of {process} needs a name of its own: {action}")
                 if text in texts:
                     text = f"{text}, carrying {action.sends[0][1]!r}"
                 texts.add(text)
@@ -270,9 +272,11 @@ class World:
         return Entry(process, "", receives=(packet.name,))
 
     def _set(self, process: str, state: State) -> None:
-        if not isinstance(state, Hashable):  # it could change under the hands of who recorded it
-            remedy = "take a value that does not change, a tuple instead of a list"
-            raise TypeError(f"the state of {process} is a {type(state).__name__}: {remedy}")
+        try:
+            hash(state)  # what has no hash could change under the hands of who recorded it
+        except TypeError:
+            remedy = "take a value that does not change, tuples instead of lists"
+            raise TypeError(f"{process} has the state {state!r}: {remedy}") from None
         self.states[process] = state
 
     def _ports(self, process: str) -> Callable[[Id], SimulatedPort]:
