@@ -1,6 +1,6 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, colours, cuts, ids, lattice, markers, runs, termination
+from . import causality, colours, cuts, detection, ids, lattice, markers, proof, runs, termination
 
 EXERCISES = {
     exercise.name: exercise
@@ -19,7 +19,12 @@ EXERCISES = {
         termination.COST,
         runs.BREAK_IT,
         ids.SNAPSHOTS,
+        proof.OCCURRED_AT,
+        proof.PASS_BY,
+        proof.REORDER,
         colours.COLOURS,
         colours.COLLECTOR,
+        detection.DEADLOCKED,
+        detection.MEANING,
     )
 }
