@@ -62,7 +62,7 @@ from .overlapping import Overlapping
 from .reachability import reorder
 from .recorder import LocalSnapshot, Port, Recorder, Snapshot, assemble
 from .runs import Run, Schedule, replay, simulate
-from .systems import Action, Fifo, System, Unordered, restore
+from .systems import Action, Fifo, Process, System, Unordered, restore
 from .topologies import both_ways, complete, line, ring, star, strongly_connected
 
 __version__ = "0.1.0"

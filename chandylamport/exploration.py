@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -45,7 +46,7 @@ def explore(
     *,
     initiators: Iterable[str] | None = None,
     ids: Iterable[Id] = NO_ID,
-    limit: int = 100_000,
+    limit: int = 50_000,
     stop: bool = False,
 ) -> Exploration:
     """Take every schedule, with everybody free to begin at any time, or the initiators only.
@@ -120,17 +121,15 @@ def find_failure(
     q receives marker from p
     p receives marker from q
     """
-    try:
-        return explore(
-            system, algorithm, initiators=initiators, limit=limit, stop=True
-        ).counterexample
-    except TooManyStates:
-        who = list(system.processes) if initiators is None else named(system, initiators)
-        for seed in range(seeds):
-            first, at = [who[seed % len(who)]], seed % 23
-            run = simulate(system, algorithm, initiators=first, at=at, seed=seed)
-            if run.fault:
-                return shortened(run)
+    who = list(system.processes) if initiators is None else named(system, initiators)
+    with suppress(TooManyStates):
+        found = explore(system, algorithm, initiators=who, limit=limit, stop=True)
+        return found.counterexample
+    for seed in range(seeds):
+        first, at = [who[seed % len(who)]], seed % 23
+        run = simulate(system, algorithm, initiators=first, at=at, seed=seed)
+        if run.fault:
+            return shortened(run)
     return None
 
 

@@ -272,7 +272,8 @@ def _ids(system: System, script: Schedule) -> Sequence[Id]:
 def named(system: System, processes: Iterable[str]) -> list[str]:
     """List processes of a system by their names, and refuse what is none."""
     if isinstance(processes, str):
-        raise TypeError(f"a list of processes is needed: [{processes!r}]")
+        meant = [processes] if processes in system.processes else list(processes)
+        raise TypeError(f"a list of processes is needed: {meant!r}")
     listed = sorted(processes) if isinstance(processes, Set) else list(processes)
     if unknown := [process for process in listed if process not in system.processes]:
         known = ", ".join(system.processes)

@@ -254,11 +254,14 @@ class World:
         packet, self.channels[channel] = packets[i], packets[:i] + packets[i + 1 :]
         message = self.recorders[process].on_receive(self._ports(process), channel, packet.wire)
         if message != packet.message:  # the computation must go on as if nobody took a snapshot
-            fault = f"the algorithm keeps {packet.name.partition('#')[0]} from {process}"
-            if message is not None:
-                fault = f"the algorithm gives {process} {message!r}, not {packet.message!r}"
+            what = packet.name.partition("#")[0]
+            fault = f"the algorithm gives {process} {message!r}, not {packet.message!r}"
+            if message is None:
+                fault = f"the algorithm keeps {what} from {process}"
+            if packet.message is None:
+                fault = f"the algorithm gives {process} {message!r} for a message, and it is {what}"
             self.faults = {id: self.faults.get(id, fault) for id in self.ids}
-        if message is None:
+        if message is None or packet.message is None:
             return Entry(process, "", receives=(packet.name,), is_event=False)
         state = self.states[process]
         self._set(process, self.system.processes[process].receive(state, channel, message))

@@ -114,6 +114,10 @@ class System:
             raise ValueError("a system needs a process")
         if not isinstance(self.network, Fifo):
             raise TypeError("give the channels as Fifo(…) or Unordered(…)")
+        for name, process in self.processes.items():
+            needed = ("initial", "enabled", "step", "receive")
+            if isinstance(process, type) or not all(hasattr(process, part) for part in needed):
+                raise TypeError(f"{name}: a process is an object that has {', '.join(needed)}")
         for channel in self.network.channels:
             for end in channel:
                 if end not in self.processes:
@@ -127,7 +131,10 @@ class System:
         if taken >= getattr(self.processes[process], "limit", inf):
             return
         reachable = {channel.dst for channel in self.network.outputs(process)}
-        for action in self.processes[process].enabled(state):
+        enabled = self.processes[process].enabled(state)
+        if not isinstance(enabled, Iterable):
+            raise TypeError(f"{process}: enabled must give a list of actions, not {enabled!r}")
+        for action in enabled:
             if all(dst in reachable for dst, _ in action.sends):
                 yield action
 

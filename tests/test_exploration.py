@@ -138,6 +138,23 @@ def test_colours_record_exactly_the_consistent_cuts_without_fifo():
         assert len(closed_cuts(c)) < len(list(all_cuts(c)))
 
 
+def test_what_was_in_transit_is_a_part_of_the_state():
+    """A wrong log may be the same for two histories that differ in the channel it came from."""
+
+    class OneLog(cl.ChandyLamport):
+        def on_receive(self, port, channel, wire):
+            if wire is not cl.MARKER and channel in self.open:
+                self.logged[port.inputs[0]] += (wire,)
+                return wire
+            return super().on_receive(port, channel, wire)
+
+    join = cl.Fifo([("p", "q"), ("r", "q")])
+    accounts = cl.bank({"p": 100, "q": 50, "r": 100}, ("p", "q", 20), ("r", "q", 20))
+    found = cl.explore(cl.System(accounts, join), OneLog)
+    assert found.counterexample is not None
+    assert found.states == 245  # 237 without it
+
+
 # --- failures and limits --------------------------------------------------------------------------
 
 

@@ -83,6 +83,18 @@ def test_an_algorithm_that_alters_a_message_is_found_out():
     assert run.fault == "the algorithm gives q 'something else', not 'm'"
 
 
+def test_an_algorithm_that_takes_control_for_a_message_is_found_out():
+    class Loud(cl.ChandyLamport):
+        def on_receive(self, port, channel, wire):
+            super().on_receive(port, channel, wire)
+            return str(wire)
+
+    run = cl.simulate(ONE, Loud, initiators=["p"])
+    assert run.fault == "the algorithm gives q 'marker' for a message, and it is marker"
+    assert repr(run)
+    assert run.draw()
+
+
 @pytest.mark.parametrize("fault", ["states", "channels"])
 def test_a_wrong_state_and_a_wrong_channel_are_found_out(fault):
     class Liar(cl.ChandyLamport):

@@ -47,6 +47,8 @@ class Empty(Sloppy):
         (lambda: cl.System({}, cl.Fifo([])), "a system needs a process"),
         (lambda: cl.System(ACCOUNTS, cl.Fifo([("p", "r")])), "there is no process r"),
         (lambda: cl.System(ACCOUNTS, cl.complete("pq")), "as Fifo(…) or Unordered(…)"),
+        (lambda: cl.System({"p": Sloppy}, cl.Fifo([])), "a process is an object that has initial"),
+        (lambda: cl.System({"p": 7}, cl.Fifo([])), "a process is an object that has initial"),
         (lambda: cl.bank({"p": 1}, ("z", "p", 5)), "a payment of z, who has no balance"),
         (lambda: cl.bank({"p": 1, "q": 1}, *2 * [("p", "q", 5)]), "one amount for each channel"),
     ],
@@ -61,7 +63,8 @@ def test_what_cannot_be_a_system_is_refused(make, words):
     ("arguments", "words"),
     [
         ({"algorithm": cl.ChandyLamport()}, "give the class ChandyLamport itself"),
-        ({"initiators": "pq"}, "a list of processes is needed: ['pq']"),
+        ({"initiators": "pq"}, "a list of processes is needed: ['p', 'q']"),
+        ({"initiators": "p"}, "a list of processes is needed: ['p']"),
         ({"initiators": ["x"]}, "there is no process x to begin a snapshot, only p, q"),
         ({"snapshots": {1: {"x": 3}}}, "there is no process x to begin a snapshot, only p, q"),
         ({"snapshots": {1: {"p": 3}, "1": {"q": 3}}}, "look the same"),
@@ -120,6 +123,15 @@ def test_two_actions_with_one_name_are_refused():
             cl.simulate(cl.System({"p": process}, cl.Fifo([])))
 
 
+def test_actions_come_in_a_list():
+    class Lonely(Sloppy):
+        def enabled(self, state):
+            return cl.Action("a")
+
+    with pytest.raises(TypeError, match="p: enabled must give a list of actions, not Action"):
+        cl.simulate(cl.System({"p": Lonely()}, cl.Fifo([])))
+
+
 def test_control_goes_out_on_ones_own_channels_only():
     class Forger(cl.ChandyLamport):
         def marker_sending_rule(self, port):
@@ -129,6 +141,14 @@ def test_control_goes_out_on_ones_own_channels_only():
 
     with pytest.raises(ValueError, match="p cannot send on q→p: it is not one of its outputs"):
         cl.simulate(BANK, Forger)
+
+
+def test_a_fifo_channel_delivers_its_first_packet_and_an_unordered_one_any():
+    channels, packets = [("p", "q")], ["a", "b", "c"]
+    assert list(cl.Fifo(channels).next_from(packets)) == [0]
+    assert list(cl.Unordered(channels).next_from(packets)) == [0, 1, 2]
+    assert cl.Fifo(channels).contents(["b", "a"]) == ("b", "a")
+    assert cl.Unordered(channels).contents(["b", "a"]) == ("a", "b")
 
 
 SLOW = cl.Fifo(cl.complete("pqr"), delays={("p", "q"): 7, ("q", "r"): 2, ("r", "p"): 30})

@@ -127,8 +127,10 @@ def hint(name: str) -> None:
     Hint 1 of 2: say in words when two events are NOT concurrent. There are three cases.
     """
     hints = _find(name).hints
-    _opened[name] = min(_opened[name] + 1, len(hints))
-    print(f"Hint {_opened[name]} of {len(hints)}: {hints[_opened[name] - 1]}")
+    _opened[name] += 1
+    number = min(_opened[name], len(hints))
+    again = "" if number == _opened[name] else " (there is no further one)"
+    print(f"Hint {number} of {len(hints)}{again}: {hints[number - 1]}")
 
 
 _opened: Counter[str] = Counter()
@@ -220,7 +222,7 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
             sentence += f" A list is asked for, not a {type(given).__name__}."
     named, _, advice = _mistake(exercise, tried, given).partition(": ")
     if named:
-        yours = "This is" if isinstance(given, Outcome) else "Your answers are those of"
+        yours = "This looks like" if isinstance(given, Outcome) else "Your answers are those of"
         sentence += f" {yours} «{named}»: {advice}."
     sentence += f' If you are stuck: hint("{exercise.name}").'
     return NotYet(sentence, drawn, named, about)

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from ..chandy_lamport import ChandyLamport
 from ..exploration import TooManyStates, explore
+from ..overlapping import Overlapping
 from ..recorder import Id, LocalSnapshot
 from ..runs import Run, Schedule, simulate
 from ..simulator import NO_ID
@@ -19,6 +21,7 @@ from ..systems import System
 from .checking import NotYet, Outcome, crash
 
 METHODS = ("begin", "on_send", "on_receive", "result")
+ENDLESS, LIMIT = "goes on and on", 6_000  # states
 Groups = Iterable[Sequence[str] | None]  # who may begin; None: everybody
 
 
@@ -27,7 +30,7 @@ def in_every_schedule(
     ids: Sequence[Id] = NO_ID,
     begin: Callable[[System], Groups] = lambda system: [None],
     markers: bool = True,
-    limit: int = 6_000,
+    limit: int = LIMIT,
 ) -> Callable[[Any, System], Outcome]:
     """Give the judge who lets everybody begin at any time, and takes every step that can be taken.
 
@@ -44,19 +47,21 @@ def in_every_schedule(
             run = next(filter(None, found), None)
             if run is not None:
                 fault, steps = f"goes wrong: {first_fault(run)}", run.schedule
-            elif not markers:
+            elif None not in begin(system):
                 return Outcome()
             else:
                 all_begin = {id: dict.fromkeys(system.processes, 0) for id in ids}
                 with endless():
                     run = simulate(system, algorithm, snapshots=all_begin, limit=limit)
-                if run.markers == enough:
+                if not begins_once(algorithm, run, all_begin):
+                    raise NotYet("begin may be called again: who has recorded then does nothing.")
+                if run.markers == enough or not markers:
                     return Outcome()
                 fault, steps = f"sends {run.markers} markers, and needs {enough}", run.schedule
         except (NotYet, NotImplementedError):
             raise
         except TooManyStates:
-            fault = f"goes on and on, for more than {limit} steps: what it sends makes others send"
+            fault = f"{ENDLESS}, for more than {limit} steps: what it sends makes others send"
         except Exception as error:
             fault = crash(error, answer)
             for note in getattr(error, "__notes__", ()):
@@ -67,6 +72,21 @@ def in_every_schedule(
         return Outcome(f"On this system your class {fault}.", steps, code=code, run=run)
 
     return judge
+
+
+def begins_once(algorithm: Any, run: Run, begin: Mapping[Id, Mapping[str, int]]) -> bool:
+    """Whether a run is as good, and as cheap, if each begin is called two times."""
+
+    def two_times(self: Any, *arguments: Any) -> None:
+        algorithm.begin(self, *arguments)
+        algorithm.begin(self, *arguments)
+
+    twice = type(algorithm.__name__, (algorithm,), {"begin": two_times})
+    try:
+        again = simulate(run.system, twice, snapshots=begin, limit=LIMIT)
+    except Exception:
+        return False
+    return not again.faults and again.markers == run.markers
 
 
 def first_fault(run: Run) -> str:
@@ -87,8 +107,19 @@ def endless() -> Iterator[None]:
 
 def pasted(algorithm: str, schedule: Schedule) -> str:
     """Give the code that runs an algorithm along a schedule."""
-    run = f'run = cl.simulate(system, {algorithm}, schedule="""\n{schedule}\n""")'
+    run = f'run = cl.simulate(system, {algorithm}, schedule="""\n{schedule}\n""")\nrun'
     return run if schedule else ""
+
+
+def blame_the_system(outcome: Outcome, system: System, ids: Sequence[Id] = NO_ID) -> Outcome:
+    """Refuse a system in which the right algorithm cannot be tried in every schedule either."""
+    if ENDLESS in outcome.fault:
+        try:
+            explore(system, ChandyLamport, ids=ids, limit=LIMIT)
+        except TooManyStates:
+            size = f"This system has more than {LIMIT} states, too many to try every schedule"
+            raise NotYet(f"{size}: take a smaller one.") from None
+    return outcome
 
 
 def is_a_class_with(methods: Sequence[str], answer: Any) -> None:
@@ -107,6 +138,9 @@ def is_a_class_with(methods: Sequence[str], answer: Any) -> None:
 def looked_at(answer: Any) -> Any:
     """Give the student's class with eyes on what is kept in it and what comes out of it."""
     is_a_class_with(METHODS, answer)
+    unknown = ["of another snapshot"] if issubclass(answer, Overlapping) else []
+    if answer().result(*unknown) is not None:
+        raise NotYet("Before a process has recorded, result must give None.")
 
     def watched(method: str) -> Callable[..., object]:
         def call(self: Any, port: Any, *rest: Any) -> object:

@@ -258,7 +258,8 @@ def test_hints_open_one_at_a_time_and_stay_at_the_last(capsys, monkeypatch):
     for name in ("definitely", "definitely", "possibly", "definitely", "definitely"):
         hint(name)
         lines.append(capsys.readouterr().out.split(":")[0])
-    assert lines == ["Hint 1 of 3", "Hint 2 of 3", "Hint 1 of 2", "Hint 3 of 3", "Hint 3 of 3"]
+    again = "Hint 3 of 3 (there is no further one)"
+    assert lines == ["Hint 1 of 3", "Hint 2 of 3", "Hint 1 of 2", "Hint 3 of 3", again]
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES.keys())

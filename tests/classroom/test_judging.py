@@ -46,8 +46,8 @@ def test_a_wrong_class_is_told_what_goes_wrong_and_which_mistake_it_makes():
     problem = refused(TRIALS["StatesOnly"])
     assert str(problem) == (
         "On this system your class goes wrong: channel p→q is recorded as [], and holds ['m'] at "
-        "the cut. This is «no log»: what arrives after the recording and before the marker was "
-        'under way. If you are stuck: hint("MarkerRules").'
+        "the cut. This looks like «no log»: what arrives after the recording and before the marker "
+        'was under way. If you are stuck: hint("MarkerRules").'
     )
     assert problem.mistake == "no log"
 
@@ -63,7 +63,7 @@ def test_a_failure_is_handed_over_as_code_that_shows_it_again():
 
 def test_the_schedule_of_a_failure_is_the_shortest():
     found = cl.explore(cl.broken.ONE, cl.broken.NoLog, stop=True).counterexample
-    assert refused(TRIALS["StatesOnly"]).about.count("\n") == len(found.schedule) + 2
+    assert refused(TRIALS["StatesOnly"]).about.count("\n") == len(found.schedule) + 3
 
 
 def test_a_class_that_is_right_in_most_schedules_is_refused():
@@ -187,3 +187,38 @@ def test_a_kernel_shows_code_drawing_and_sentence_of_a_failed_run():
 
 def answer_cell():
     return next(c for c in nbformat.read(NOTEBOOK, as_version=4).cells if c.id == "MarkerRules")
+
+
+# --- what the search alone does not see ----------------------------------------------------------
+
+
+class DoneBeforeAnything(Rules):
+    """Has a part as long as nothing is open, recorded or not."""
+
+    def result(self):
+        return super().result() or cl.LocalSnapshot(None, {})
+
+
+def test_begin_must_have_no_effect_once_a_process_has_recorded():
+    again = written("    def begin(self, port):\n        self.start(port)\n")
+    words = "begin may be called again: who has recorded then does nothing."
+    assert str(refused(again)) == words
+
+
+def test_there_is_no_result_before_anything_is_recorded():
+    words = "Before a process has recorded, result must give None."
+    assert str(refused(DoneBeforeAnything)) == words
+
+
+def test_a_system_that_is_too_large_is_not_the_students_fault():
+    problem = refused(Rules, "cl.three_process_bank()")
+    assert str(problem).endswith("too many to try every schedule: take a smaller one.")
+    assert not problem.mistake
+
+
+def test_a_class_that_does_not_replace_overlapping_is_told_how_to_begin():
+    class Snapshots:
+        pass
+
+    problem = refused(Snapshots, name="Snapshots")
+    assert str(problem) == "Begin with class Snapshots(cl.Overlapping): and write its methods."

@@ -12,7 +12,7 @@ from ...lai_yang import Coloured, LaiYang, Mattern
 from ...recorder import LocalSnapshot, Payload, Port, Wire
 from ...systems import System, Unordered
 from ..checking import Exercise, Outcome
-from ..judging import in_every_schedule, is_a_class_with
+from ..judging import blame_the_system, in_every_schedule, is_a_class_with
 from . import markers
 
 Rule = Callable[..., Any]  # of two colours: the process's, and that of a message that arrives
@@ -99,6 +99,7 @@ COLOURS = Exercise(
     ask=in_every_schedule(
         begin=lambda system: [None, *([p] for p in system.processes)], markers=False
     ),
+    weigh=blame_the_system,
     examples=tuple(
         text.replace("Fifo", "Unordered") for text in (markers.ONE, markers.CROSS, markers.TRIANGLE)
     ),

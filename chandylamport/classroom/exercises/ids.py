@@ -9,8 +9,8 @@ from ...chandy_lamport import ChandyLamport
 from ...events import Channel
 from ...overlapping import Overlapping, Ports, Tagged
 from ...recorder import Id, LocalSnapshot, Payload
-from ..checking import Exercise
-from ..judging import in_every_schedule
+from ..checking import Exercise, NotYet
+from ..judging import blame_the_system, in_every_schedule
 from .markers import ONE
 
 APART = 'cl.System(cl.actors(cl.computation("p: a\\nq: b")), cl.Fifo(cl.complete("pq")))'
@@ -95,11 +95,19 @@ class Foreseen(Several):
             super().begin(ports, id)
 
 
+def in_place(answer: Any) -> Any:
+    """Refuse a class that cannot stand where the package has its own."""
+    if isinstance(answer, type) and not issubclass(answer, Overlapping):
+        raise NotYet(f"Begin with class {answer.__name__}(cl.Overlapping): and write its methods.")
+    return answer
+
+
 SNAPSHOTS = Exercise(
     name="Snapshots",
     subject="system",
     questions=lambda system: [("AB" if len(system.processes) > 2 else (1, 2),)],
-    ask=lambda answer, system, ids: in_every_schedule(ids=ids)(answer, system),
+    ask=lambda answer, system, ids: in_every_schedule(ids=ids)(in_place(answer), system),
+    weigh=blame_the_system,
     examples=(APART, ONE),
     not_to_be_called=("Overlapping",),
     mistakes={

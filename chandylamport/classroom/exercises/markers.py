@@ -7,7 +7,7 @@ from ...chandy_lamport import MARKER, ChandyLamport
 from ...events import Channel
 from ...recorder import LocalSnapshot, Payload, Port, Wire
 from ..checking import Exercise
-from ..judging import in_every_schedule
+from ..judging import blame_the_system, in_every_schedule
 
 ONE = 'cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Fifo(cl.complete("pq")))'
 CROSS = 'cl.System(cl.letters(p=[("q", "m")], q=[("p", "n")]), cl.Fifo(cl.complete("pq")))'
@@ -129,8 +129,9 @@ MARKER_RULES = Exercise(
     name="MarkerRules",
     subject="system",
     ask=in_every_schedule(),
+    weigh=blame_the_system,
     examples=(ONE, CROSS, TWICE, TRIANGLE),
-    not_to_be_called=("ChandyLamport",),
+    not_to_be_called=("ChandyLamport", "LaiYang", "Mattern"),
     mistakes={
         "swallowed messages: on_receive gives every message on, and None only for a marker": (
             Swallows

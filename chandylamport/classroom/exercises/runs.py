@@ -208,7 +208,7 @@ PREDICT = Exercise(
         ),
     },
     hints=(
-        "draw two lines, one for each process, and mark where each of them records. A process "
+        "draw a line for each process, and mark where each of them records. A process "
         "that did not begin records when its first marker arrives.",
         "write down the state of each process just before its own mark.",
         "a message is in the channel if it starts before the mark of its sender and arrives after "
@@ -318,8 +318,8 @@ BREAK_IT = Exercise(
     hints=(
         "ask of each variant which message it treats wrongly: one that arrives before the "
         "recording, between the recording and the marker, or behind the marker?",
-        "who begins matters. On a channel whose sender began, nothing is under way; so if a log is "
-        "to go wrong, let the receiver begin.",
+        "who begins matters. If a log is to lose something, let the receiver begin, before the "
+        "message arrives. If it is to hold too much behind the marker, let the sender begin.",
         "let every marker arrive, or the snapshot is not complete.",
         "for ClosesAllChannels: the message comes from the third process, after the first marker.",
     ),
