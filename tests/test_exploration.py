@@ -52,14 +52,45 @@ def test_the_right_algorithms_have_no_counterexample(
     assert (found.states, len(found.snapshots), len(found.cuts)) == counts
 
 
+BANK = cl.three_process_bank()
+MAIL = cl.System(BANK.processes, cl.Unordered(BANK.network.channels))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("algorithm", "states"), [(cl.ChandyLamport, 33_703), (cl.LaiYang, 33_703)]
+    ("system", "algorithm", "states"),
+    [
+        (BANK, cl.ChandyLamport, 33_703),
+        (BANK, cl.LaiYang, 33_703),
+        (MAIL, cl.LaiYang, 90_399),
+    ],
 )
-def test_three_processes_with_four_messages_have_no_counterexample(algorithm, states):
-    found = cl.explore(cl.three_process_bank(), algorithm, initiators=["P"])
+def test_three_processes_that_choose_four_payments_have_no_counterexample(
+    system, algorithm, states
+):
+    found = cl.explore(system, algorithm, initiators=["P"], limit=100_000)
     assert found.counterexample is None
     assert (found.states, len(found.snapshots), len(found.cuts)) == (states, 132, 43)
+
+
+R10 = cl.computation("P: c! b? d?\nQ: b! a?\nR: a! d! c?")
+
+
+@pytest.mark.parametrize(
+    ("network", "algorithm", "initiators", "states"),
+    [
+        (cl.Fifo, cl.ChandyLamport, ["P"], 3_753),
+        (cl.Fifo, cl.ChandyLamport, None, 10_222),
+        (cl.Unordered, cl.LaiYang, ["P"], 11_638),
+        (cl.Unordered, cl.LaiYang, None, 22_869),
+    ],
+)
+def test_the_four_payments_of_r10_have_no_counterexample(network, algorithm, initiators, states):
+    performed = cl.System(cl.actors(R10), network(cl.complete("PQR")))
+    found = cl.explore(performed, algorithm, initiators=initiators)
+    assert found.counterexample is None
+    assert found.cuts == set(closed_cuts(R10))
+    assert (found.states, len(found.cuts)) == (states, 30)
 
 
 def test_the_search_finds_what_all_schedules_one_by_one_find():
