@@ -302,12 +302,12 @@ class World:
 
 
 def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
-    if isinstance(algorithm, type) and issubclass(algorithm, Overlapping):
-        return algorithm()  # type: ignore[call-arg]  # one that brings its algorithm along
     made: Any = algorithm or ChandyLamport  # which does nothing until somebody begins
     if not callable(made):
         raise TypeError(f"give the class {type(made).__name__} itself, not an object of it")
-    return Overlapping(made)
+    brings_its_own = isinstance(made, type) and issubclass(made, Overlapping)
+    recorders: Overlapping = made() if brings_its_own else Overlapping(made)
+    return recorders
 
 
 def _in_words(process: str, action: Action, names: tuple[str, ...]) -> str:

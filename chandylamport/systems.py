@@ -101,13 +101,16 @@ class Unordered(Fifo):
         return tuple(sorted(messages, key=repr))
 
 
+NOWHERE = Snapshot({}, {})
+
+
 @dataclass(frozen=True)
 class System:
     """Processes and a network, and the global state to start from."""
 
     processes: Mapping[str, Process]
     network: Fifo
-    start: Snapshot = None  # type: ignore[assignment]  # by default, the initial states
+    start: Snapshot = NOWHERE  # by default, the initial states and empty channels
 
     def __post_init__(self) -> None:
         if not self.processes:
@@ -122,7 +125,7 @@ class System:
             for end in channel:
                 if end not in self.processes:
                     raise ValueError(f"channel {channel}: there is no process {end}")
-        if self.start is None:
+        if self.start == NOWHERE:
             initial = {name: process.initial for name, process in self.processes.items()}
             object.__setattr__(self, "start", Snapshot(initial, {}))
 

@@ -53,7 +53,8 @@ def cut_met_at(run: Run) -> list[int]:
 
 def why_it_occurred(run: Run) -> str:
     """Which events the recorded state has, and when it was there."""
-    inside = [step for step, e in zip(events_of(run), run.order, strict=True) if e in run.cut]  # type: ignore[operator]
+    cut = run.cut_of(None)
+    inside = [step for step, e in zip(events_of(run), run.order, strict=True) if e in cut]
     words = f"inside the cut: {', '.join(inside) or 'nothing'}"
     times = " and ".join(map(str, occurred_at(run)))
     return f"{words}; the run was {f'there after {times} events' if times else 'never there'}"
@@ -211,7 +212,8 @@ def by_swaps(run: Run, may: Callable[[Event, Event], bool], most: int = 50) -> l
 
 def inverted(run: Run) -> Callable[[Event, Event], bool]:
     """Whether of two events the first is postrecording, and the second prerecording."""
-    return lambda e, f: e not in run.cut and f in run.cut  # type: ignore[operator]
+    cut = run.cut_of(None)
+    return lambda e, f: e not in cut and f in cut
 
 
 def right_orders(run: Run) -> list[list[Event]]:
