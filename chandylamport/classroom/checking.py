@@ -55,6 +55,7 @@ class Exercise:
     ask: Callable[..., object] = lambda answer, subject, *question: answer(subject, *question)
     weigh: Callable[..., object] = lambda given, subject, *question: given  # or its Outcome
     answer: Callable[..., object] = lambda subject, *question: Outcome()  # the right one
+    tells: bool = True  # whether a refusal may say the right answer
     because: Callable[..., str] = lambda subject, *question: ""  # why the right answer is right
     picture: Callable[..., Picture | None] = lambda subject, *question: None
 
@@ -214,9 +215,8 @@ def _judge(exercise: Exercise, tried: Sequence[Tried]) -> NotYet | None:
     if isinstance(given, Outcome):
         sentence, drawn, about = given.fault, given.picture, f"{about}\n{given.code}"
     else:
-        sentence = (
-            f"{_call(exercise, subject, question)} gave {given!r}, and should give {right!r}: "
-        )
+        sentence = f"{_call(exercise, subject, question)} gave {given!r}"
+        sentence += f", and should give {right!r}: " if exercise.tells else ": "
         sentence += exercise.because(made(subject), *question) + "."
         if isinstance(right, list) and not isinstance(given, list):
             sentence += f" A list is asked for, not a {type(given).__name__}."

@@ -222,3 +222,10 @@ def test_a_class_that_does_not_replace_overlapping_is_told_how_to_begin():
 
     problem = refused(Snapshots, name="Snapshots")
     assert str(problem) == "Begin with class Snapshots(cl.Overlapping): and write its methods."
+
+
+def test_a_wrong_prediction_is_not_told_the_right_one():
+    problem = refused(lambda run: ({"p": 0, "q": 0}, {}), name="predict")
+    assert "should give" not in str(problem)
+    assert problem.picture.alt.endswith("The run, without its snapshot.")
+    assert "holds" not in problem.picture.alt

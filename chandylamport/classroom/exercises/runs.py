@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import broken
 from ...chandy_lamport import ChandyLamport
+from ...drawing import Picture, draw
 from ...exploration import frozen
 from ...recorder import Snapshot
 from ...runs import Run, Schedule, replay, simulate
@@ -154,14 +155,10 @@ def at_an_instant(name: str) -> object:
     return of_snapshot(replay(made(RUNS[name].system), steps[:first])[-1])
 
 
-def why_recorded(script: Script) -> str:
-    """Which messages are in the channels, and why."""
-    run, words = script.run(), list[str]()
-    for m in run.computation.messages.values():
-        assert run.cut is not None
-        if m.sent <= run.cut[m.src] and (m.received or 0) > run.cut[m.dst]:
-            words.append(f"{m.name} was sent before {m.src} recorded and arrived after {m.dst} did")
-    return "; ".join(words)
+def without_snapshot(script: Script) -> Picture:
+    """The run to think about, without what is asked for."""
+    run = script.run()
+    return draw(run.computation, order=run.order, caption="The run, without its snapshot.")
 
 
 PREDICT = Exercise(
@@ -170,8 +167,9 @@ PREDICT = Exercise(
     ask=lambda answer, script: answer(script.name),
     weigh=compared,
     answer=lambda script: of_snapshot(script.run().snapshot),
-    because=why_recorded,
-    picture=lambda script: script.run().draw(),
+    tells=False,
+    because=lambda script: "that is not what is recorded, so follow the schedule once more",
+    picture=without_snapshot,
     examples=(RUNS["one payment"], RUNS["three letters"]),
     not_to_be_called=("simulate", "explore", "find_failure", "ChandyLamport"),
     mistakes={
