@@ -96,6 +96,13 @@ class Run:
         ahead = {p: iter(self.computation.history(p)) for p in self.system.processes}
         return tuple(next(ahead[entry.process]) for entry in self.trace if entry.is_event)
 
+    @property
+    def steps(self) -> Schedule:
+        """The schedule without the steps of the algorithm."""
+        before = len(self.trace) - len(self.schedule)  # what a restored system has sent already
+        pairs = zip(self.schedule, self.trace[before:], strict=True)
+        return Schedule(step for step, entry in pairs if entry.is_event)
+
     def cut_of(self, id: Id | None) -> Cut:
         """Give the cut of a snapshot, by default of the only one, or say why there is none."""
         cut = self.cut if id is None else self.cuts.get(id)
@@ -236,11 +243,11 @@ def by_script(world: World, script: Schedule) -> Iterator[Option]:
     """Choose the steps that a script names, one after the other; say which of them cannot be."""
     begin = [(id, process) for id in world.ids for process in world.states]
     for number, line in enumerate(script, start=1):
-        options = world.options(begin)
-        can = "; ".join(option.text for option in options) or "nothing"
+        options = now = world.options(begin)
         while (found := _find(line, options)) is None and world.wait():
             options = world.options(begin)
         if found is None:
+            can = "; ".join(option.text for option in now) or "nothing"
             raise ValueError(f"step {number}, {line!r}, cannot happen now. What can: {can}")
         if found.method == "act" and (taken := {*found.arguments[1]} & world.payloads.keys()):
             raise ValueError(f"step {number}, {line!r}: there is a message {taken.pop()} already")

@@ -7,7 +7,7 @@ and what its channels hold. The algorithm sees nothing of this, only its ports.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import count
 from typing import Any, NamedTuple
@@ -59,8 +59,16 @@ class SimulatedPort:
     def __init__(self, world: World, name: str, id: Id) -> None:
         """Look at one process."""
         self.name, self._world, self._id = name, world, id
-        self.inputs = world.system.network.inputs(name)
-        self.outputs = world.system.network.outputs(name)
+
+    @property
+    def inputs(self) -> Sequence[Channel]:
+        """Its incoming channels."""
+        return self._world.system.network.inputs(self.name)
+
+    @property
+    def outputs(self) -> Sequence[Channel]:
+        """Its outgoing channels."""
+        return self._world.system.network.outputs(self.name)
 
     def record(self) -> State:
         """Give the state, and note that the cut is here; it stays where it was noted first."""

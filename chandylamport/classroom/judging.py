@@ -30,7 +30,6 @@ def in_every_schedule(
     ids: Sequence[Id] = NO_ID,
     begin: Callable[[System], Groups] = lambda system: [None],
     markers: bool = True,
-    limit: int = LIMIT,
 ) -> Callable[[Any, System], Outcome]:
     """Give the judge who lets everybody begin at any time, and takes every step that can be taken.
 
@@ -42,7 +41,7 @@ def in_every_schedule(
         algorithm, run, steps = looked_at(answer), None, Schedule()
         enough = len(system.network.channels) * len(ids)
         try:
-            search = partial(explore, system, algorithm, ids=ids, limit=limit, stop=True)
+            search = partial(explore, system, algorithm, ids=ids, limit=LIMIT, stop=True)
             found = (search(initiators=group).counterexample for group in begin(system))
             run = next(filter(None, found), None)
             if run is not None:
@@ -52,7 +51,7 @@ def in_every_schedule(
             else:
                 all_begin = {id: dict.fromkeys(system.processes, 0) for id in ids}
                 with endless():
-                    run = simulate(system, algorithm, snapshots=all_begin, limit=limit)
+                    run = simulate(system, algorithm, snapshots=all_begin, limit=LIMIT)
                 if not begins_once(algorithm, run, all_begin):
                     raise NotYet("begin may be called again: who has recorded then does nothing.")
                 if run.markers == enough or not markers:
@@ -61,7 +60,7 @@ def in_every_schedule(
         except (NotYet, NotImplementedError):
             raise
         except TooManyStates:
-            fault = f"{ENDLESS}, for more than {limit} steps: what it sends makes others send"
+            fault = f"{ENDLESS}, for more than {LIMIT} steps: what it sends makes others send"
         except Exception as error:
             fault = crash(error, answer)
             for note in getattr(error, "__notes__", ()):

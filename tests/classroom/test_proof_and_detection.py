@@ -110,7 +110,7 @@ HOLDS = {  # the properties that the reasons speak of
 @pytest.mark.parametrize("case", SHOWN)
 def test_the_run_that_is_shown_refutes_what_nobody_can_know(case):
     run = eval(SHOWN[case][0], {"cl": cl})
-    own = [step for step, entry in zip(run.schedule, run.trace, strict=True) if entry.is_event]
+    own = list(run.steps)
     began = [entry.is_event for entry in run.trace].index(False)
     passed = [HOLDS[case](state) for state in cl.replay(run.system, own)]
     at_the_ends = passed[began], passed[-1]  # the last step of each is the last marker

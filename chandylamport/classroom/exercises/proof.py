@@ -29,14 +29,9 @@ ONE = 'cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Fifo(cl.complete("pq")))'
 PAPER = "cl.simulate(cl.example_2_2(), cl.ChandyLamport, schedule=cl.EXAMPLE_2_2)"
 
 
-def events_of(run: Run) -> list[str]:
-    """The steps of the processes, without those of the algorithm."""
-    return [step for step, entry in zip(run.schedule, run.trace, strict=True) if entry.is_event]
-
-
 def where(run: Run, same: Callable[[Snapshot], bool]) -> list[int]:
     """After how many events the run was in such a state."""
-    return [i for i, state in enumerate(replay(run.system, events_of(run))) if same(state)]
+    return [i for i, state in enumerate(replay(run.system, run.steps)) if same(state)]
 
 
 def occurred_at(run: Run) -> list[int]:
@@ -54,7 +49,7 @@ def cut_met_at(run: Run) -> list[int]:
 def why_it_occurred(run: Run) -> str:
     """Which events the recorded state has, and when it was there."""
     cut = run.cut_of(None)
-    inside = [step for step, e in zip(events_of(run), run.order, strict=True) if e in cut]
+    inside = [step for step, e in zip(run.steps, run.order, strict=True) if e in cut]
     words = f"inside the cut: {', '.join(inside) or 'nothing'}"
     times = " and ".join(map(str, occurred_at(run)))
     return f"{words}; the run was {f'there after {times} events' if times else 'never there'}"
@@ -232,7 +227,7 @@ def as_numbers(given: Any, run: Run) -> Orders | None:
 
 def swapped(orders: Orders, run: Run) -> Outcome:
     """Whether orders lead to the recorded state, each from the one before by a legal swap."""
-    steps, events = events_of(run), run.order
+    steps, events = run.steps, run.order
 
     def refused(number: int, fault: str, mistake: str = "") -> Outcome:
         order = Schedule(steps[i] for i in (orders or [[]])[number] if i >= 0)
