@@ -166,7 +166,7 @@ def key(world: World, recorders: Mapping[str, Hashable]) -> Hashable:
         ),
         tuple(recorders.values()),
         tuple((frozen(t.cut), frozen(t.late), bool(t.orphans)) for t in world.truth.values()),
-        (frozenset(world.complete), bool(world.faults), world.in_vain),
+        (frozenset(world.complete), bool(world.faults), world.in_vain, world.held),
     )
 
 

@@ -19,7 +19,7 @@ from .recorder import Id, Payload, Recorder, Snapshot, State, Wire, assemble
 from .systems import Action, System
 from .truth import Truth, faults_of
 
-Algorithm = Callable[[], Recorder] | type[Overlapping]
+Algorithm = Callable[[], Recorder] | Callable[[], Overlapping]
 NO_ID = ("the snapshot",)  # where there is only one
 
 
@@ -87,6 +87,14 @@ class SimulatedPort:
         """Note what is reported, and by whom."""
         self._world.reports += ((self.name, value),)
 
+    def hold(self, channel: Channel) -> None:
+        """Deliver nothing from an incoming channel, for this snapshot's sake, until `release`."""
+        self._world.held |= {(self._id, channel)}
+
+    def release(self, channel: Channel) -> None:
+        """Deliver again."""
+        self._world.held -= {(self._id, channel)}
+
 
 class World:
     """A system in the middle of a run: states, channels, recorders, and the truth about them."""
@@ -110,6 +118,7 @@ class World:
         self.complete: dict[Id, Snapshot] = {}
         self.faults: dict[Id, str] = {}
         self.in_vain: frozenset[tuple[Id, str]] = frozenset()  # who began and did not record
+        self.held: frozenset[tuple[Id, Channel]] = frozenset()  # channels that an algorithm holds
         self.clock = self.peak = 0
         self.controls: dict[Id, int] = dict.fromkeys(self.ids, 0)
         self.payloads: dict[str, Payload] = {}
@@ -143,6 +152,8 @@ class World:
         for process, state in self.states.items():
             texts = set()
             for action in self.system.actions(process, state, self.taken[process]):
+                if any(self.is_full(Channel(process, dst)) for dst, _ in action.sends):
+                    continue
                 names = self._names(action.label, len(action.sends))
                 text = _in_words(process, action, names)
                 if not action.sends and (text in texts or not action.label):
@@ -154,11 +165,25 @@ class World:
             for id, recorder in self.recorders[process].recorders.items():
                 if getattr(recorder, "step", None):
                     found.append(Option(f"{process} steps{self._of(id)}", process, "step", (id,)))
+        closed = {channel for _, channel in self.held}
         for channel, packets in self.channels.items():
+            if channel in closed or self.system.busy(channel.dst, self.states[channel.dst]):
+                continue
             for i in self.system.network.next_from(packets) if packets else ():
                 if packets[i].ready <= self.clock and self._accepts(channel, packets[i]):
                     found.append(self._delivery(channel, i, packets[i]))
         return found
+
+    def is_full(self, channel: Channel) -> bool:
+        """Whether a channel has no room: it, its receiver's buffer and the logs hold too much."""
+        capacity = self.system.network.capacities.get(channel)
+        if capacity is None:
+            return False
+        recorders = self.recorders[channel.dst].recorders.values()
+        logs = [getattr(r, "logged", {}).get(channel, ()) for r in recorders if not r.result()]
+        under_way = sum(packet.message is not None for packet in self.channels[channel])
+        unread = self.system.unread(channel.dst, self.states[channel.dst], channel)
+        return under_way + unread + sum(map(len, logs)) >= capacity
 
     def wait(self) -> bool:
         """Let time pass until the next packet is ready; say whether there is one."""
@@ -313,9 +338,8 @@ def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
     made: Any = algorithm or ChandyLamport  # which does nothing until somebody begins
     if not callable(made):
         raise TypeError(f"give the class {type(made).__name__} itself, not an object of it")
-    brings_its_own = isinstance(made, type) and issubclass(made, Overlapping)
-    recorders: Overlapping = made() if brings_its_own else Overlapping(made)
-    return recorders
+    one = made()
+    return one if isinstance(one, Overlapping) else Overlapping(made)
 
 
 def _in_words(process: str, action: Action, names: tuple[str, ...]) -> str:

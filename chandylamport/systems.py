@@ -27,8 +27,10 @@ class Action:
 class Process(Protocol):
     """A process, as functions of its state.
 
-    It may also have `accepts(state, channel, message)`, to let a message wait, and `limit`, the
-    number of actions after which it only receives.
+    It may also have `accepts(state, channel, message)`, to let a message wait; `busy(state)`, to
+    let everything wait, markers too; `unread(state, channel)`, the number of messages that it has
+    taken from a channel into a buffer; and `limit`, the number of actions after which it only
+    receives.
     """
 
     @property
@@ -49,12 +51,16 @@ class Process(Protocol):
 class Fifo:
     """Channels that deliver in the order of sending, each after a delay in logical time.
 
+    One with a capacity holds its sender back while it is full. What its receiver has not yet read
+    counts, and so does the log of a snapshot; a marker always passes.
+
     >>> Fifo([("p", "q")]).outputs("p")
     (('p', 'q'),)
     """
 
     channels: Sequence[Channel]
     delays: Mapping[Channel, int] = field(default_factory=dict)
+    capacities: Mapping[Channel, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         channels: list[Channel] = []
@@ -65,11 +71,13 @@ class Fifo:
                 raise ValueError(f"channel {Channel(*ends)} is there twice")
             channels.append(Channel(*ends))
         object.__setattr__(self, "channels", tuple(channels))
-        for ends, delay in self.delays.items():
+        for ends in (*self.delays, *self.capacities):
             if ends not in channels:
-                raise ValueError(f"a delay for {Channel(*ends)}, which is not a channel")
-            if delay < 0:
+                raise ValueError(f"{Channel(*ends)} has a delay or capacity, and is not a channel")
+            if (delay := self.delays.get(ends, 0)) < 0:
                 raise ValueError(f"channel {Channel(*ends)}: a delay of {delay} is before sending")
+            if self.capacities.get(ends, 1) < 1:
+                raise ValueError(f"channel {Channel(*ends)}: nothing fits into it")
 
     def outputs(self, process: str) -> tuple[Channel, ...]:
         """The channels that leave a process."""
@@ -145,6 +153,16 @@ class System:
         """Whether a process takes a message in this state, or lets it wait."""
         decide = getattr(self.processes[process], "accepts", None)
         return decide is None or bool(decide(state, channel, message))
+
+    def busy(self, process: str, state: State) -> bool:
+        """Whether a process takes nothing at all in this state, not even a marker."""
+        decide = getattr(self.processes[process], "busy", None)
+        return decide is not None and bool(decide(state))
+
+    def unread(self, process: str, state: State, channel: Channel) -> int:
+        """How many messages of a channel wait in a buffer of their receiver."""
+        count = getattr(self.processes[process], "unread", None)
+        return 0 if count is None else int(count(state, channel))
 
 
 def restore(system: System, snapshot: Snapshot) -> System:

@@ -43,7 +43,7 @@ class Empty(Sloppy):
         (lambda: cl.Fifo("pq"), "a channel joins two processes"),
         (lambda: cl.Fifo([("p", "q", 3)]), "a channel joins two processes"),
         (lambda: cl.Fifo([("p", "q")], delays={("p", "q"): -1}), "is before sending"),
-        (lambda: cl.Fifo([("p", "q")], delays={("q", "p"): 1}), "which is not a channel"),
+        (lambda: cl.Fifo([("p", "q")], delays={("q", "p"): 1}), "and is not a channel"),
         (lambda: cl.System({}, cl.Fifo([])), "a system needs a process"),
         (lambda: cl.System(ACCOUNTS, cl.Fifo([("p", "r")])), "there is no process r"),
         (lambda: cl.System(ACCOUNTS, cl.complete("pq")), "as Fifo(…) or Unordered(…)"),
