@@ -1,0 +1,431 @@
+"""Snapshots on disk: atomic, checksummed, incremental, collected.
+
+It may not know the algorithm, the network or the time. Nobody trusts it either: what it offers, it
+has read and compared.
+
+Version 1 of the layout. A store is a directory:
+
+    LOCK                           held by the one writer; the system frees it when the writer dies
+    00000007/                      the snapshot with the id 7
+    00000007/p.part.json           what the process p recorded: state, channels, messages owed
+    00000007/1f…c0.piece           bytes or a bucket of keyed state, under the name of its sha256
+    00000007/manifest.json         members, sizes and checksums; and a second line, its own checksum
+
+In the name of a process, everything but a-z, 0-9, - and _ is written as %xx. Processes write their
+own parts; the manifest comes last, so there is no snapshot before it is there, and it goes first.
+A file is written under another name, made durable, and renamed. It is never changed: a piece that
+the last snapshot has, too, is a hard link to it. So each directory is whole in itself, and the
+file system counts who still needs a piece. An id is never used twice: the newest directory stays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from .encoding import Json, decode, encode
+from .recorder import LocalSnapshot, Snapshot, assemble
+
+FORMAT = {"format": "chandylamport snapshot", "version": 1}
+MANIFEST, LOCK = "manifest.json", "LOCK"
+NAME = re.compile(r"([a-z0-9_-]|%[0-9a-f]{2})+\.part\.json|[0-9a-f]{64}\.piece")
+LONGEST = 240  # for a process; file systems take 255 bytes, with .part.json and .tmp
+Files = Mapping[str, tuple[int, str]]  # size and sha256, by name
+
+
+class StoreInUse(Exception):
+    """Somebody else writes to this directory."""
+
+
+class NoSuchSnapshot(Exception):
+    """There is no snapshot of this id: never begun, not complete, given up or collected."""
+
+
+class DamagedSnapshot(Exception):
+    """A snapshot that was complete once, and is not what was written; it names file and cause."""
+
+
+class Disk:
+    """All that changes the file system, in steps; a machine may stop after each of them."""
+
+    def __init__(self, *, sync: bool = True) -> None:
+        """Wait for the disk, or not: for directories that are thrown away."""
+        self.sync = sync
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a file."""
+        path.write_bytes(data)
+
+    def fsync(self, path: Path) -> None:
+        """Wait until a file's content, or a directory's names, would survive a power cut."""
+        if self.sync:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give a file another name, in one step; a file that had this name is gone."""
+        old.replace(new)
+
+    def link(self, old: Path, new: Path) -> None:
+        """Give a file a second name."""
+        new.hardlink_to(old)
+
+    def mkdir(self, path: Path) -> None:
+        """Make a directory."""
+        path.mkdir()
+
+    def remove(self, path: Path) -> None:
+        """Remove a name of a file; the file itself goes with its last name."""
+        path.unlink()
+
+    def rmdir(self, path: Path) -> None:
+        """Remove an empty directory."""
+        path.rmdir()
+
+
+DISK = Disk()
+
+
+class Receipt(NamedTuple):
+    """What a process gets for its part: the files, and the messages that are still owed."""
+
+    files: Files
+    owed: Mapping[Hashable, int]
+
+    def to_json(self) -> Json:
+        """Give it in JSON's terms, to send it to whoever commits."""
+        return encode([dict(self.files), [*map(list, self.owed.items())]])
+
+    @classmethod
+    def from_json(cls, value: Json) -> Receipt:
+        """Read what `to_json` gave."""
+        files, owed = decode(value)
+        return cls(files, dict(owed))
+
+
+# --- one part ------------------------------------------------------------------------------------
+
+
+def write_part(
+    path: str | Path, id: int, process: str, part: LocalSnapshot, disk: Disk = DISK
+) -> Receipt:
+    """Write one process's part of a snapshot that runs; when it is written again, the last counts.
+
+    The process does this itself, and needs no lock.
+    """
+    directory, own = _directory(path, id), _file_name(process)
+    if _is_complete(directory):
+        raise NoSuchSnapshot(f"{directory}: this snapshot is complete, and changes no more")
+    last = [d for d in _directories(path).values() if _is_complete(d)][-1:]
+    files: dict[str, tuple[int, str]] = {}
+
+    def put(name: str, data: bytes) -> None:
+        files[name] = (len(data), sha256(data).hexdigest())
+        if _holds(directory / name, data):
+            return
+        for old in last:
+            if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
+                with suppress(OSError):  # no links on this disk, or collected just now
+                    return disk.link(old / name, directory / name)
+        _write(directory, f"{own}.tmp", name, data, disk)
+
+    def keep(data: bytes) -> str:
+        name = sha256(data).hexdigest()
+        put(f"{name}.piece", data)
+        return name
+
+    try:
+        contents = {
+            "id": id,
+            "process": process,
+            "state": encode(part.state, keep),
+            "channels": encode([[c, held] for c, held in part.channels.items()], keep),
+            "owed": encode([[name, number] for name, number in part.owed.items()]),
+        }
+        put(own, json.dumps(contents).encode())
+        disk.fsync(directory)
+    except FileNotFoundError:
+        raise NoSuchSnapshot(f"{directory}: this snapshot is over; its files are gone") from None
+    return Receipt(files, dict(part.owed))
+
+
+def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
+    """Read one process's part of a complete snapshot, compared with the manifest."""
+    directory = _directory(path, id)
+    return _part(directory, *_manifest(directory), process)
+
+
+def _write(directory: Path, temporary: str, name: str, data: bytes, disk: Disk) -> None:
+    disk.write(directory / temporary, data)
+    disk.fsync(directory / temporary)
+    disk.rename(directory / temporary, directory / name)
+
+
+def _holds(file: Path, data: bytes) -> bool:
+    with suppress(OSError):
+        return file.stat().st_size == len(data) and file.read_bytes() == data
+    return False
+
+
+def _file_name(process: str) -> str:
+    plain = re.sub(rb"[^a-z0-9_-]", lambda byte: b"%%%02x" % ord(byte[0]), process.encode())
+    if not 0 < len(plain) <= LONGEST:
+        raise ValueError(f"{process!r} cannot name a file; take 1 to {LONGEST} plain letters")
+    return f"{plain.decode()}.part.json"
+
+
+def _directories(path: str | Path) -> dict[int, Path]:
+    """Give all snapshots, complete or not, by their ids, oldest first."""
+    found = {int(d.name): d for d in Path(path).iterdir() if re.fullmatch("[0-9]{8}", d.name)}
+    return dict(sorted((id, d) for id, d in found.items() if d.is_dir() and not d.is_symlink()))
+
+
+def _directory(path: str | Path, id: int) -> Path:
+    if id not in (directories := _directories(path)):
+        raise NoSuchSnapshot(f"{path}: there is no snapshot {id}: it never began, or it is over")
+    return directories[id]
+
+
+def _is_complete(directory: Path) -> bool:
+    return any(file.name == MANIFEST for file in directory.iterdir())
+
+
+# --- reading: nothing is believed ----------------------------------------------------------------
+
+
+def _contents(file: Path) -> bytes:
+    if file.is_symlink() or not file.is_file():
+        raise DamagedSnapshot(f"{file}: the file is missing, or is no file")
+    return file.read_bytes()
+
+
+def _piece(directory: Path, files: Files, name: str) -> bytes:
+    if name not in files:
+        raise DamagedSnapshot(f"{directory / name}: the manifest does not know this file")
+    data, (size, checksum) = _contents(directory / name), files[name]
+    if len(data) != size:
+        raise DamagedSnapshot(f"{directory / name}: it has {len(data)} bytes instead of {size}")
+    if sha256(data).hexdigest() != checksum:
+        raise DamagedSnapshot(f"{directory / name}: its checksum is wrong; a byte has changed")
+    return data
+
+
+def _manifest(directory: Path, data: bytes | None = None) -> tuple[list[str], Files]:
+    """Give members and files, after every check; of data before they are written, too."""
+    file = directory / MANIFEST
+    if data is None:
+        if not _is_complete(directory):
+            raise NoSuchSnapshot(f"{directory}: this snapshot is not complete: no manifest")
+        data = _contents(file)
+    line, _, checksum = data.partition(b"\n")
+    if checksum != _checksum_line(line):
+        raise DamagedSnapshot(f"{file}: its checksum is wrong; a byte has changed")
+    try:
+        manifest = json.loads(line)
+        if (kind := {key: manifest[key] for key in FORMAT}) != FORMAT:
+            raise DamagedSnapshot(f"{file}: this is {kind}; only {FORMAT} can be read here")
+        if manifest["id"] != int(directory.name):
+            raise DamagedSnapshot(f"{file}: this is the manifest of snapshot {manifest['id']}")
+        members, files = manifest["members"], manifest["files"]
+        if strange := [name for name in files if not NAME.fullmatch(name)]:
+            raise DamagedSnapshot(f"{file}: {strange[0]!r} is not the name of a part or a piece")
+        parts = {name for name in files if name.endswith(".part.json")}
+        if parts != {_file_name(process) for process in members}:
+            raise DamagedSnapshot(f"{file}: the parts are not those of the members")
+        return members, {name: (int(size), str(text)) for name, (size, text) in files.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedSnapshot(f"{file}: this is no manifest: {error!r}") from None
+
+
+def _checksum_line(line: bytes) -> bytes:
+    return f"{sha256(line).hexdigest()}\n".encode()
+
+
+def _part(directory: Path, members: list[str], files: Files, process: str) -> LocalSnapshot:
+    if process not in members:
+        raise NoSuchSnapshot(f"{directory}: {process!r} is not among {', '.join(members)}")
+
+    def fetch(name: str) -> bytes:
+        return _piece(directory, files, f"{name}.piece")
+
+    data = _piece(directory, files, name := _file_name(process))
+    try:
+        part = json.loads(data)
+        if (part["id"], part["process"]) != (int(directory.name), process):
+            raise DamagedSnapshot(f"{directory / name}: a part of another snapshot or process")
+        channels, owed = decode(part["channels"], fetch), decode(part["owed"])
+        return LocalSnapshot(decode(part["state"], fetch), dict(channels), dict(owed))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedSnapshot(f"{directory / name}: this is no part: {error!r}") from None
+
+
+def _verified(directory: Path) -> Files | None:
+    """Give the files of a snapshot, or None if it is incomplete or damaged."""
+    with suppress(NoSuchSnapshot, DamagedSnapshot):
+        _, files = _manifest(directory)
+        for name in files:
+            _piece(directory, files, name)
+        return files
+    return None
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+class Store:
+    """A directory of snapshots, with one writer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as path, Store(path, disk=Disk(sync=False)) as store:
+    ...     id = store.begin(["p"])
+    ...     store.commit(id, {"p": store.write(id, "p", LocalSnapshot({"money": 100}, {}))})
+    ...     store.latest()
+    (1, Snapshot(states={'p': {'money': 100}}, channels={}))
+    """
+
+    def __init__(self, path: str | Path, *, keep: int = 2, disk: Disk = DISK) -> None:
+        """Open the store, or make one; what is incomplete from an earlier time is collected."""
+        if keep < 1:
+            raise ValueError(f"keep={keep} would keep no snapshot to restore; take 1 or more")
+        self.path, self.keep, self._disk = Path(path), keep, disk
+        self._running: dict[int, frozenset[str]] = {}  # begun here: the members
+        self._make(self.path)
+        if {f.name for f in self.path.iterdir()} - {LOCK} and not (self.path / LOCK).exists():
+            raise ValueError(f"{path}: this is not a store, and not empty; give a new directory")
+        self._lock = (self.path / LOCK).open("ab")
+        try:
+            self._take_lock()
+            # What we saw might still be lost in a power cut. Before we build upon it, it must not.
+            for directory in (*_directories(self.path).values(), self.path):
+                disk.fsync(directory)
+            self.collect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make(self, path: Path) -> None:
+        if not path.exists():
+            self._make(path.parent)
+            self._disk.mkdir(path)
+            self._disk.fsync(path.parent)
+
+    def _take_lock(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            remedy = "close it, end the process that has it, or give another directory"
+            raise StoreInUse(f"{self.path}: another Store writes here; {remedy}") from None
+
+    def begin(self, members: Iterable[str]) -> int:
+        """Begin a snapshot of these processes, and give its id, which no other ever had."""
+        self._must_be_open()
+        id = max(_directories(self.path), default=0) + 1
+        self._disk.mkdir(self.path / f"{id:08}")
+        self._disk.fsync(self.path)
+        self._running[id] = frozenset(members)
+        return id
+
+    def write(self, id: int, process: str, part: LocalSnapshot) -> Receipt:
+        """Write one part here; other processes do it with `write_part`."""
+        self._members(id)
+        return write_part(self.path, id, process, part, self._disk)
+
+    def _members(self, id: int) -> frozenset[str]:
+        if id not in self._running:
+            raise NoSuchSnapshot(f"{self.path}: snapshot {id} does not run: begin another one")
+        return self._running[id]
+
+    def commit(self, id: int, receipts: Mapping[str, Receipt]) -> None:
+        """Make a snapshot complete: all parts are durable, then the manifest is; then collect."""
+        members, directory = sorted(self._members(id)), self.path / f"{id:08}"
+        if sorted(receipts) != members:
+            raise ValueError(f"snapshot {id} has receipts of {sorted(receipts)}, not of {members}")
+        owed: Counter[Hashable] = Counter()
+        for receipt in receipts.values():
+            owed.update(receipt.owed)
+        if any(owed.values()):
+            raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
+        files = {
+            name: seal for receipt in receipts.values() for name, seal in receipt.files.items()
+        }
+        line = json.dumps({**FORMAT, "id": id, "members": members, "files": files}).encode()
+        data = line + b"\n" + _checksum_line(line)
+        _manifest(directory, data)
+        _write(directory, "manifest.tmp", MANIFEST, data, self._disk)
+        self._disk.fsync(directory)
+        del self._running[id]
+        self.collect()
+
+    def abort(self, id: int) -> None:
+        """Give a snapshot up; without effect when it is complete or given up already."""
+        self._running.pop(id, None)
+        self.collect()
+
+    def ids(self) -> tuple[int, ...]:
+        """Give the ids of the snapshots that are complete and undamaged, oldest first."""
+        return tuple(id for id, d in _directories(self.path).items() if _verified(d) is not None)
+
+    def read(self, id: int) -> dict[str, LocalSnapshot]:
+        """Read all parts of a complete snapshot."""
+        directory = _directory(self.path, id)
+        members, files = _manifest(directory)
+        return {process: _part(directory, members, files, process) for process in members}
+
+    def latest(self) -> tuple[int, Snapshot] | None:
+        """Give the newest snapshot that is complete and undamaged, to restore it; with its id."""
+        for id in reversed(_directories(self.path)):
+            with suppress(NoSuchSnapshot, DamagedSnapshot):
+                if snapshot := assemble(self.read(id)):
+                    return id, snapshot
+        return None
+
+    def collect(self) -> None:
+        """Remove what is incomplete, and all that is older than the last undamaged ones we keep."""
+        self._must_be_open()
+        directories, kept = _directories(self.path), 0
+        for id, directory in reversed(directories.items()):
+            if id in self._running:
+                continue
+            if kept == self.keep or not _is_complete(directory):
+                self._empty(directory)
+                if id != max(directories):  # which tells the next id
+                    with suppress(OSError):  # a late process has written again
+                        self._disk.rmdir(directory)
+            elif (files := _verified(directory)) is not None:
+                kept += 1
+                self._empty(directory, but={MANIFEST, *files})
+
+    def _empty(self, directory: Path, but: Iterable[str] = ()) -> None:
+        """Remove the files; the manifest first, and durably, so that it is not offered any more."""
+        with suppress(OSError):  # a late process is at it; the next collection tries again
+            names = {file.name for file in directory.iterdir()} - set(but)
+            for name in sorted(names, key=lambda name: (name != MANIFEST, name)):
+                self._disk.remove(directory / name)
+                if name == MANIFEST:
+                    self._disk.fsync(directory)
+
+    def _must_be_open(self) -> None:
+        if self._lock.closed:
+            raise ValueError(f"{self.path}: this store is closed; open another one")
+
+    def close(self) -> None:
+        """Free the lock; what runs is not complete, and whoever comes next collects it."""
+        self._running.clear()
+        self._lock.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
