@@ -12,6 +12,7 @@ from typing import Any
 
 from .applications import actors, letters
 from .chandy_lamport import MARKER, ChandyLamport
+from .dataflow.barriers import AtLeastOnce
 from .diagrams import computation
 from .events import Channel
 from .exploration import Exploration, explore
@@ -212,22 +213,8 @@ class RecordsAtTheFirstMarkerSeen(ChandyLamport):
 
 
 @exposed_by(JOIN)
-class RecordsAtTheLastMarker(ChandyLamport):
+class RecordsAtTheLastMarker(AtLeastOnce):
     """Records when the marker has come on every channel, and receives what is behind them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.came: set[Channel] = set()
-
-    def record(self, port: Port) -> None:
-        super().record(port)
-        self.open -= self.came
-
-    def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
-        self.came.add(channel)
-        if not self.recorded and self.came == set(port.inputs):
-            self.marker_sending_rule(port)
-        self.open.discard(channel)
 
 
 @exposed_by(ONE)

@@ -233,7 +233,7 @@ class World:
 
     def begin(self, process: str, id: Id) -> Entry:
         """Let a process initiate a snapshot."""
-        self.recorders[process].begin(self._ports(process), id)
+        self.recorders[process].begin(self.ports(process), id)
         if process not in self.truth[id].cut:
             self.in_vain |= {(id, process)}
         return Entry(process, f"records{self._of(id)}", is_event=False)
@@ -241,7 +241,7 @@ class World:
     def step(self, process: str, id: Id) -> Entry:
         """Let a recorder do what it does by itself."""
         recorder: Any = self.recorders[process].recorders[id]
-        recorder.step(self._ports(process)(id))
+        recorder.step(self.ports(process)(id))
         return Entry(process, f"steps{self._of(id)}", is_event=False)
 
     def act(self, process: str, action: Action, names: tuple[str, ...]) -> Entry:
@@ -264,7 +264,7 @@ class World:
             if message is None:
                 raise ValueError(f"{process} sends None to {dst}: a message must have a content")
             channel = Channel(process, dst)
-            wire = self.recorders[process].on_send(self._ports(process), channel, message)
+            wire = self.recorders[process].on_send(self.ports(process), channel, message)
             self.payloads[name] = message
             self._put(channel, name, wire, message)
         return Entry(process, label, tuple((name, dst) for name, (dst, _) in named))
@@ -285,7 +285,7 @@ class World:
         """Deliver a packet: first the algorithm sees it, then the state changes."""
         packets = self.channels[channel]
         packet, self.channels[channel] = packets[i], packets[:i] + packets[i + 1 :]
-        message = self.recorders[process].on_receive(self._ports(process), channel, packet.wire)
+        message = self.recorders[process].on_receive(self.ports(process), channel, packet.wire)
         if message != packet.message:  # the computation must go on as if nobody took a snapshot
             what = packet.name.partition("#")[0]
             fault = f"the algorithm gives {process} {message!r}, not {packet.message!r}"
@@ -315,7 +315,8 @@ class World:
             raise TypeError(f"{process} has the state {state!r}: {remedy}") from None
         self.states[process] = state
 
-    def _ports(self, process: str) -> Callable[[Id], SimulatedPort]:
+    def ports(self, process: str) -> Callable[[Id], SimulatedPort]:
+        """Give the port of a process, for each snapshot."""
         return lambda id: SimulatedPort(self, process, id)
 
     # --- what is true ----------------------------------------------------------------------------

@@ -1,0 +1,218 @@
+"""A system in production: a coordinator, a store, and processes that crash; in logical time.
+
+One step is one thing that happens: an event, a marker, a part that is written, a word from or to
+the coordinator. So a crash can be put behind each of them, and every run can be had again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from random import Random
+
+from .chandy_lamport import ChandyLamport
+from .coordinator import BEGINS, COMPLETE, Coordinator, Latest, Notice, TooMuchInTransit
+from .recorder import Id, LocalSnapshot, Recorder
+from .runs import named
+from .simulator import Option, World
+from .store import NoSuchSnapshot, Receipt, Store
+from .systems import System, restore
+
+
+class Cluster:
+    """Processes under a coordinator: they take snapshots, crash, go back to the last, and go on.
+
+    One that starts on a store with a complete snapshot goes on from there.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        store: Store,
+        algorithm: Callable[[], Recorder] = ChandyLamport,
+        *,
+        initiators: Iterable[str] = (),
+        every: int = 20,
+        timeout: int = 200,
+        tolerated: int = 0,
+        limit: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Start a system. `limit` bounds what may be logged for a snapshot; others are in steps."""
+        self.store, self.random, self.time = store, Random(seed), 0
+        self.recorders = partial(Latest, algorithm, limit)
+        self.first = named(system, initiators)
+        self.systems = {frozenset(system.processes): system}  # by their members, as they change
+        self.coordinator = Coordinator(
+            store, system.processes, every=every, timeout=timeout, tolerated=tolerated
+        )
+        self.story: list[str] = []  # what the coordinator and the crashes did, and when
+        self.faults: dict[Id, str] = {}  # what is wrong with a snapshot, by the simulator's truth
+        self.heard = 0  # reports of the processes
+        self.acknowledgements: list[tuple[str, int, Receipt]] = []  # on their way
+        self.down: set[str] = set()
+        self.over: dict[str, int] = {}  # who has still to hear that which snapshot is over
+        self.stored: dict[str, LocalSnapshot] = {}  # the parts that are written
+        self.world = self._last(system)
+
+    @property
+    def initiators(self) -> Sequence[str]:
+        """Who begins a snapshot: those who were named and are there, else the first process."""
+        return [p for p in self.first if p in self.world.states] or [*self.world.states][:1]
+
+    # --- what can happen, and what happens -------------------------------------------------------
+
+    def options(self) -> list[Option]:
+        """List what can happen now: nothing at a process that is down."""
+        begin = [(id, p) for id in self.world.ids for p in self.initiators]
+        found = self.world.options(begin)
+        for process, own in self.world.recorders.items():
+            for id in self.world.ids:
+                part = own.result(id)
+                if part is not None and part != self.stored.get(process):
+                    text = f"{process} stores its part of snapshot {id}"
+                    found.append(Option(text, process, "store_part", (id, part)))
+        found += [
+            Option(f"{process} hears that snapshot {id} is over", process, "end", (id,))
+            for process, id in self.over.items()
+        ]
+        found = [option for option in found if option.process not in self.down]
+        for acknowledgement in self.acknowledgements:
+            text = "the coordinator hears that {} has stored snapshot {}"
+            arguments = (acknowledgement,)
+            found.append(
+                Option(text.format(*acknowledgement), acknowledgement[0], "hear", arguments)
+            )
+        return found
+
+    def step(self) -> bool:
+        """Let one thing happen, chosen by chance; say whether anything could."""
+        self.time += 1
+        self._carry_out(self.coordinator.tick(self.time))
+        if options := self.options():
+            self.take(self.random.choice(options))
+        elif self.coordinator.running is not None:
+            self.time = int(self.coordinator.deadline)  # nothing but time passes
+        else:
+            return self.world.wait()
+        return True
+
+    def run(self, steps: int = 100_000) -> None:
+        """Go on until nothing can happen, or for a number of steps."""
+        for _ in range(steps):
+            if not self.step():
+                return
+
+    def take(self, option: Option) -> None:
+        """Let this happen."""
+        if option.method in ("store_part", "hear", "end"):
+            getattr(self, option.method)(option.process, *option.arguments)
+            return
+        self.world.take(option)
+        self.faults = {**self.world.faults, **self.faults}
+        for process, report in self.world.reports[self.heard :]:
+            if isinstance(report, TooMuchInTransit) and report.id == self.coordinator.running:
+                why = f"{process} has logged {report.logged} messages, more than it may"
+                self._carry_out(self.coordinator.fail(self.coordinator.running, why))
+        self.heard = len(self.world.reports)
+
+    def store_part(self, process: str, id: int, part: LocalSnapshot) -> None:
+        """Let a process write its part; the acknowledgement is then on its way."""
+        self.stored[process] = part
+        try:
+            self.acknowledgements.append((process, id, self.store.write(id, process, part)))
+        except NoSuchSnapshot:
+            self._say(f"{process} comes too late with its part of snapshot {id}")
+
+    def hear(self, process: str, acknowledgement: tuple[str, int, Receipt]) -> None:
+        """Let an acknowledgement arrive at the coordinator."""
+        self.acknowledgements.remove(acknowledgement)
+        _, id, receipt = acknowledgement
+        self._carry_out(self.coordinator.acknowledge(id, process, receipt))
+
+    def end(self, process: str, id: int) -> None:
+        """Let a process hear that a snapshot is complete or aborted."""
+        del self.over[process]
+        own = self.world.recorders[process]
+        assert isinstance(own, Latest)
+        own.end(self.world.ports(process), id)
+
+    def completed(self, id: int) -> None:
+        """What else to do when a snapshot is complete: nothing here."""
+
+    # --- crashes, and members that come and go ---------------------------------------------------
+
+    def crash(self, process: str) -> None:
+        """Let a process stop: whether anybody notices is another matter."""
+        self.down |= set(named(self.world.system, [process]))
+        self._say(f"{process} crashes")
+
+    def recover(self) -> None:
+        """Let everybody go back to the last complete snapshot, those that did not crash too."""
+        crashed = f"{', '.join(sorted(self.down)) or 'somebody'} crashed"
+        self._carry_out(self.coordinator.abort(self.coordinator.running, crashed))
+        self.down, self.over, self.stored, self.heard = set(), {}, {}, 0
+        self.world = self._last(next(iter(self.systems.values())))
+
+    def restart_coordinator(self) -> None:
+        """Let the coordinator crash and come back: all that it knows is in the store."""
+        old = self.coordinator
+        self.store.close()
+        self.store = Store(self.store.path, keep=self.store.keep, disk=self.store.disk)
+        self.coordinator = Coordinator(
+            self.store,
+            old.members,
+            every=old.every,
+            timeout=old.timeout,
+            tolerated=old.tolerated,
+            now=self.time,
+        )
+        self._say("the coordinator crashes, and is back")
+
+    def change(self, system: System) -> None:
+        """Let processes join or leave: states and channels of those who stay go on."""
+        world, self.systems[frozenset(system.processes)] = self.world, system
+        if lost := [c for c, m in world.now().channels.items() if c not in system.network.channels]:
+            raise ValueError(
+                f"messages are under way in {lost[0]}: who leaves must take them first"
+            )
+        self._say(f"the members are {', '.join(system.processes)}")
+        self._carry_out(self.coordinator.change(system.processes))
+        fresh = World(system, self.recorders, world.ids)
+        for process in fresh.states.keys() & world.states.keys():
+            for name in ("states", "done", "taken", "recorders"):
+                getattr(fresh, name)[process] = getattr(world, name)[process]
+        fresh.channels |= {c: held for c, held in world.channels.items() if c in fresh.channels}
+        fresh.payloads, fresh.truth, fresh.controls = world.payloads, world.truth, world.controls
+        self.world, self.heard = fresh, 0
+        self.over = {process: id for process, id in self.over.items() if process in fresh.states}
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _last(self, system: System) -> World:
+        """Give the world of the last complete snapshot, or else of the system's start."""
+        if found := self.store.latest():
+            id, snapshot = found
+            if frozenset(snapshot.states) not in self.systems:
+                members = ", ".join(snapshot.states)
+                raise ValueError(f"snapshot {id} is of {members}: give the system of these")
+            system = restore(self.systems[frozenset(snapshot.states)], snapshot)
+            self._say(f"everybody starts from snapshot {id}")
+        self.coordinator.members = tuple(system.processes)
+        self.coordinator.due = self.time + self.coordinator.every
+        return World(system, self.recorders, ())
+
+    def _carry_out(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            self._say(str(notice))
+            if notice.what == BEGINS:
+                self.world.ids, self.stored = (notice.id,), {}
+                for old in [old for old in self.world.truth if old != notice.id]:
+                    del self.world.truth[old]
+            else:
+                self.over = dict.fromkeys(self.world.states, notice.id)
+            if notice.what == COMPLETE:
+                self.completed(notice.id)
+
+    def _say(self, text: str) -> None:
+        self.story.append(f"{self.time:4}  {text}")

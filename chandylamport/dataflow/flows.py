@@ -1,0 +1,312 @@
+"""Dataflows: operators joined by `>>`, and the system of processes that carries them out.
+
+An instance of an operator is a process, an edge between two instances is a FIFO channel. What
+comes out here is an ordinary `System`: it can be simulated, searched through, put on sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from ..chandy_lamport import ChandyLamport
+from ..events import Channel
+from ..keyed_state import bucket_of
+from ..recorder import Payload, Recorder, State
+from ..systems import Action, Fifo, System
+from .barriers import Aligned, AtLeastOnce
+from .operators import END, Join, Map, Operator, Origin, Record, Reduce, Sink, Source, Window
+
+BARRIERS: Mapping[str, Callable[[], Recorder]] = {
+    "aligned": Aligned,
+    "unaligned": ChandyLamport,
+    "at_least_once": AtLeastOnce,
+}
+Key = Callable[[Record], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """An operator with what flows into it: `source(…) >> key_by(…) >> count() >> sink()`."""
+
+    name: str
+    operator: Operator
+    inputs: tuple[Flow, ...] = ()
+    instances: int = 1
+    key: Key | None = None  # its output goes, under its key, to one of the next instances
+    into: int = 1
+    again: Callable[[Record], bool] | None = None  # which records go round once more
+
+    def __rshift__(self, step: Callable[[Flow], Flow]) -> Flow:
+        return step(self)
+
+    def upstream(self) -> list[Flow]:
+        """List the operators, each after those that it gets its records from."""
+        found: list[Flow] = []
+        for flow in (*(f for source in self.inputs for f in source.upstream()), self):
+            if flow not in found:
+                found.append(flow)
+        return found
+
+
+Step = Callable[[Flow], Flow]
+
+
+def source(*partitions: Iterable[Record], name: str = "source") -> Flow:
+    """Emit records that can be replayed: one instance for each partition.
+
+    >>> source(["to", "be"], ["or", "not"]).instances
+    2
+    """
+    held = tuple(tuple(part) for part in partitions)
+    if not held or any(END in part or None in part for part in held):
+        raise ValueError(f"a source needs a list of records, and none of them is None or {END}")
+    return Flow(name, Source(held), instances=len(held))
+
+
+def key_by(key: Key, *, into: int) -> Step:
+    """Make each record a pair with its key; equal keys go to the same of the next instances."""
+
+    def step(flow: Flow) -> Flow:
+        if flow.key is not None:
+            raise ValueError("two key_by in a row: put a map between them")
+        if into < 1:
+            raise ValueError(f"into={into}: at least one instance is needed")
+        return replace(flow, key=key, into=into)
+
+    return step
+
+
+def _next(name: str, operator: Operator, *, keyed: bool = False) -> Step:
+    def step(flow: Flow) -> Flow:
+        if keyed and flow.key is None:
+            raise ValueError(f"{name} works on keys: put key_by(…, into=…) before it")
+        instances = flow.into if flow.key is not None else flow.instances
+        return Flow(name, operator, (flow,), instances)
+
+    return step
+
+
+def map(function: Callable[[Record], Record]) -> Step:
+    """Put out one record for each."""
+    return _next("map", Map(lambda record: [function(record)]))
+
+
+def filter(condition: Callable[[Record], bool]) -> Step:
+    """Put out the records for which the condition holds."""
+    return _next("filter", Map(lambda record: [record] if condition(record) else []))
+
+
+def count() -> Step:
+    """Put out, for each record, its key and how many there have been with this key."""
+    return _next("count", Reduce(lambda number, _: number + 1), keyed=True)
+
+
+def sum(value: Callable[[Record], Any] = lambda record: record) -> Step:
+    """Put out, for each record, its key and the sum of the values with this key so far."""
+    return _next("sum", Reduce(lambda total, record: total + value(record)), keyed=True)
+
+
+def window(size: int, time: Callable[[Record], int]) -> Step:
+    """Put out, for each key and stretch of time, the records in it, once every input is past it."""
+    return _next("window", Window(size, time), keyed=True)
+
+
+def join(left: Flow, right: Flow) -> Flow:
+    """Put out each pair of records, one from each flow, that have the same key."""
+    if left.key is None or right.key is None or left.into != right.into:
+        raise ValueError("join works on keys: put key_by(…, into=…) before it on both sides, alike")
+    if left is right:
+        raise ValueError("join needs two flows: put a map into one of them")
+    return Flow("join", Join(), (left, right), left.into)
+
+
+def loop(function: Callable[[Record], Record], again: Callable[[Record], bool]) -> Step:
+    """Apply a function to each record, and to the result again as long as the condition holds."""
+
+    def step(flow: Flow) -> Flow:
+        head = _next("head", Map(lambda record: [record]))(flow)
+        return replace(_next("body", Map(lambda record: [function(record)]))(head), again=again)
+
+    return step
+
+
+def sink(kind: str = "transactional", *, key: Key = lambda record: record) -> Step:
+    """Hand the records to the world outside: `plain`, `idempotent` under a key, `transactional`."""
+    kinds = ("plain", "idempotent", "transactional")
+    if kind not in kinds:
+        raise ValueError(f"there is no sink {kind!r}, only {', '.join(kinds)}")
+    return lambda flow: Flow("sink", Sink(kind, key), (flow,))
+
+
+# --- as processes ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the output of an instance goes: to one of these, by its key."""
+
+    to: Sequence[str]
+    key: Key | None = None
+    when: Callable[[Record], bool] | None = None
+
+    def send(self, record: Record) -> Iterator[tuple[str, Record]]:
+        """Send a record, unless it goes another way."""
+        if self.when is None or self.when(record):
+            key = None if self.key is None else self.key(record)
+            yield (
+                self.to[bucket_of(key, len(self.to))],
+                record if self.key is None else (key, record),
+            )
+
+
+@dataclass(frozen=True)
+class Task:
+    """An instance of an operator: a process. Its state: memory, inbox, and which inputs ended.
+
+    What it receives goes into its inbox, and is worked on in that order. With `in_order` it takes
+    nothing else meanwhile, so that a barrier waits its turn. Without, a barrier passes the inbox,
+    which is a part of the recorded state.
+    """
+
+    operator: Operator
+    sides: Mapping[str, int]  # the tasks that it gets records from: the side of a join
+    back: Sequence[str]  # and those of them behind it, in a cycle
+    routes: Sequence[Route]
+    in_order: bool
+    partition: tuple[Record, ...] = field(default=(), repr=False)  # of a source
+
+    @property
+    def initial(self) -> State:
+        """Nothing has come."""
+        return self.operator.initial, (), ()
+
+    def _work(self, state: State) -> tuple[State, tuple[tuple[str, Record], ...]]:
+        """Work on the first record of the inbox; give the new state and what is sent."""
+        memory, inbox, ended = state
+        (task, record), *rest = inbox or [("", (*self.partition, END)[memory])]
+        waited_for = [task for task in self.sides if task not in self.back]
+        origin = Origin(task, self.sides.get(task, 0), waited_for)
+        memory, outputs = self.operator.work(memory, record, origin)
+        sends = [*self._sends(outputs)]
+        if record == END:
+            ended = tuple(sorted((*ended, task))) if task else ()
+            if len(ended) >= len(waited_for) and not any(route.when for route in self.routes):
+                sends += [(dst, END) for route in self.routes for dst in route.to]
+        return (memory, tuple(rest), ended), tuple(sends)
+
+    def _sends(self, outputs: Iterable[Record]) -> Iterator[tuple[str, Record]]:
+        for record in outputs:
+            for route in self.routes:
+                yield from route.send(record)
+
+    def enabled(self, state: State) -> Iterator[Action]:
+        """Work on the next record, if there is one."""
+        memory, inbox, _ = state
+        if inbox or (not self.sides and memory <= len(self.partition)):
+            sends = self._work(state)[1]
+            yield Action("" if sends else "work", sends)
+
+    def step(self, state: State, action: Action) -> State:
+        """Work on it; or, told so by the coordinator, forget what is committed."""
+        if action.then is None:
+            return self._work(state)[0]
+        (handed_over, waiting), inbox, ended = state
+        return (action.then, waiting[action.then - handed_over :]), inbox, ended
+
+    def receive(self, state: State, channel: Channel, message: Payload) -> State:
+        """Put a record into the inbox."""
+        memory, inbox, ended = state
+        return memory, (*inbox, (channel.src, message)), ended
+
+    def busy(self, state: State) -> bool:
+        """Whether a barrier has to wait until the inbox is empty."""
+        return self.in_order and bool(state[1])
+
+    def unread(self, state: State, channel: Channel) -> int:
+        """How many records of a channel are in the inbox."""
+        return len([task for task, _ in state[1] if task == channel.src])
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A flow as processes, with the recorder that handles its barriers."""
+
+    system: System
+    algorithm: Callable[[], Recorder]
+    sources: tuple[str, ...]
+    sinks: Mapping[str, Sink]
+
+
+def deploy(
+    flow: Flow, barriers: str | Callable[[], Recorder] = "aligned", *, capacity: int | None = None
+) -> Deployment:
+    """Make processes of a flow: one for each instance, and channels of bounded capacity.
+
+    >>> flow = source(["to", "be"], ["or"]) >> key_by(len, into=2) >> count() >> sink()
+    >>> list(deploy(flow).system.processes)
+    ['source-1', 'source-2', 'count-1', 'count-2', 'sink']
+    """
+    if not isinstance(flow, Flow) or not isinstance(flow.operator, Sink):
+        raise TypeError("a flow begins with a source and ends in a sink: … >> sink()")
+    algorithm: Any = BARRIERS.get(barriers) if isinstance(barriers, str) else barriers
+    if algorithm is None:
+        raise ValueError(f"no barriers {barriers!r}: {', '.join(BARRIERS)}, or a recorder class")
+    flows = flow.upstream()
+    names = {one: _names(one, flows) for one in flows}
+    routes = {
+        task: [*_routes(one, number, names)]
+        for one, tasks in names.items()
+        for number, task in enumerate(tasks)
+    }
+    links = {
+        Channel(task, dst): (side, again)
+        for task, ways in routes.items()
+        for route, side, again in ways
+        for dst in route.to
+    }
+    back = frozenset(channel for channel, (_, again) in links.items() if again)
+    if back and isinstance(barriers, str) and algorithm is not ChandyLamport:
+        algorithm = partial(algorithm, back)
+    tasks = {
+        task: Task(
+            one.operator,
+            {c.src: side for c, (side, _) in links.items() if c.dst == task},
+            [c.src for c in back if c.dst == task],
+            [route for route, _, _ in routes[task]],
+            getattr(BARRIERS.get(str(barriers), algorithm), "in_order", False),
+            one.operator.partitions[number] if isinstance(one.operator, Source) else (),
+        )
+        for one, of_one in names.items()
+        for number, task in enumerate(of_one)
+    }
+    bounded = {} if capacity is None else dict.fromkeys(links.keys() - back, capacity)
+    return Deployment(
+        System(tasks, Fifo([*links], capacities=bounded)),
+        algorithm,
+        tuple(name for name, task in tasks.items() if isinstance(task.operator, Source)),
+        {name: task.operator for name, task in tasks.items() if isinstance(task.operator, Sink)},
+    )
+
+
+def _names(flow: Flow, flows: Sequence[Flow]) -> list[str]:
+    alike = [other for other in flows if other.name == flow.name]
+    name = flow.name + ("" if flow is alike[0] else str(alike.index(flow) + 1))
+    return [name] if flow.instances == 1 else [f"{name}-{n + 1}" for n in range(flow.instances)]
+
+
+def _routes(
+    flow: Flow, number: int, names: Mapping[Flow, list[str]]
+) -> Iterator[tuple[Route, int, bool]]:
+    """Give the ways out of an instance, the side of a join they lead to, and which lead back."""
+    again = flow.again
+    onward = None if again is None else lambda record: not again(record)
+    for other in names:
+        if flow in other.inputs:
+            everybody = flow.key is not None or len(names[other]) == 1
+            to = names[other] if everybody else names[other][number : number + 1]
+            yield Route(to, flow.key, onward), other.inputs.index(flow), False
+    if again is not None:
+        yield Route(names[flow.inputs[0]][number : number + 1], None, again), 0, True
