@@ -42,10 +42,9 @@ def encode(value: Any, keep: Keep | None = None) -> Json:
         return value
     if kind is str and value == value.encode(errors="ignore").decode():
         return value
-    if kind is list:
-        return [encode(item, keep) for item in value]
-    if TUPLES.get(kind.__name__) is kind:
-        return {kind.__name__: [encode(item, keep) for item in value]}
+    if kind is list or TUPLES.get(kind.__name__) is kind:
+        items = [encode(item, keep) for item in value]
+        return items if kind is list else {kind.__name__: items}
     if kind is Control:
         return {"Control": value.value}
     if kind is bytes:

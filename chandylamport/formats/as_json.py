@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..encoding import TAGS, decode, encode
 from ..events import Computation, Event, MalformedComputation, Message
 from ..log import Log
 
@@ -33,8 +34,8 @@ REQUIRED = ("processes", "events", "process")
 def to_json(computation: Computation) -> str:
     """Write a computation as JSON: processes, events in one order that can have happened, payloads.
 
-    A tuple in a payload becomes `{"tuple": […]}`, to come back as a tuple; a payload that would
-    not come back equal is refused.
+    A tuple in a payload becomes `{"tuple": […]}`, to come back as a tuple. A payload that would
+    not come back equal is refused, and so is one for which other tools need further tags.
 
     >>> from chandylamport import computation
     >>> print(to_json(computation("p: a m!\\nq: m?", payloads={"m": 50})))
@@ -65,29 +66,17 @@ def _fields(computation: Computation, event: Event) -> dict[str, object]:
 
 def _payload(message: Message) -> str:
     try:
-        text = one_line(_without_tuples(message.payload))
-        if _with_tuples(json.loads(text)) == message.payload:
-            return text
+        text = one_line(encode(message.payload))
+        json.loads(text, object_hook=_without_further_tags)
     except (TypeError, ValueError):
-        pass  # no value of JSON's: the same error as for one that changes on the way
-    raise MalformedComputation(f"{message.name}: JSON cannot hold the payload {message.payload!r}")
+        problem = f"JSON cannot hold the payload {message.payload!r}"
+        raise MalformedComputation(f"{message.name}: {problem}") from None
+    return text
 
 
-def _without_tuples(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _without_tuples(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        items = [_without_tuples(item) for item in value]
-        return {"tuple": items} if isinstance(value, tuple) else items
-    return value
-
-
-def _with_tuples(value: object) -> object:
-    if isinstance(value, dict):
-        fields = {key: _with_tuples(item) for key, item in value.items()}
-        items = fields.get("tuple") if len(fields) == 1 else None
-        return tuple(items) if isinstance(items, list) else fields
-    return [_with_tuples(item) for item in value] if isinstance(value, list) else value
+def _without_further_tags(fields: dict[str, Any]) -> None:
+    if len(fields) == 1 and fields.keys() <= TAGS - {"tuple"}:
+        raise ValueError(fields)
 
 
 def read_json(text: str, *, fifo: bool = False) -> Computation:
@@ -107,8 +96,15 @@ def read_json(text: str, *, fifo: bool = False) -> Computation:
     for number, event in enumerate(whole["events"], start=1):
         _check(f"event {number}: ", event, EVENT)
         log.event(**event, where=f"event {number}: ")
-    payloads = {name: _with_tuples(value) for name, value in whole.get("payloads", {}).items()}
+    payloads = {name: _decoded(name, value) for name, value in whole.get("payloads", {}).items()}
     return log.computation(fifo=fifo, payloads=payloads)
+
+
+def _decoded(name: str, value: Any) -> object:
+    try:
+        return decode(value)
+    except ValueError as error:
+        raise MalformedComputation(f"{name}: {error}") from None
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
