@@ -67,12 +67,12 @@ class KeyedState(Mapping[Any, Any]):
 
     def _changed(self, key: Hashable, new: dict[Any, Any]) -> KeyedState:
         place = bucket_of(key, BUCKETS)
-        before = self.buckets[place]
-        old = {key: before[key]} if key in before else {}
-        bucket = {**before, **new} if new else {k: v for k, v in before.items() if k != key}
+        old = self.buckets[place]
+        gone = [(key, old[key])] if key in old else []
+        bucket = {**old, **new} if new else {k: v for k, v in old.items() if k != key}
         state = KeyedState.__new__(KeyedState)
         state.buckets = (*self.buckets[:place], bucket, *self.buckets[place + 1 :])
-        state._hash = reduce(xor, map(hash, (*old.items(), *new.items())), self._hash)
+        state._hash = reduce(xor, map(hash, (*gone, *new.items())), self._hash)
         return state
 
     def __getitem__(self, key: Hashable) -> Any:
@@ -84,12 +84,8 @@ class KeyedState(Mapping[Any, Any]):
     def __len__(self) -> int:
         return sum(map(len, self.buckets))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KeyedState):
-            return super().__eq__(other)
-        return (
-            self._hash == other._hash and self.buckets == other.buckets
-        )  # shared: no need to look
+    def __eq__(self, other: object) -> bool:  # a bucket that is shared is not looked at
+        return self.buckets == other.buckets if type(other) is KeyedState else super().__eq__(other)
 
     def __hash__(self) -> int:
         return self._hash

@@ -26,7 +26,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -105,7 +106,7 @@ class Receipt(NamedTuple):
 
     def to_json(self) -> Json:
         """Give it in JSON's terms, to send it to whoever commits."""
-        return encode([dict(self.files), [*map(list, self.owed.items())]])
+        return encode([dict(self.files), [[name, number] for name, number in self.owed.items()]])
 
     @classmethod
     def from_json(cls, value: Json) -> Receipt:
@@ -130,19 +131,11 @@ def write_part(
     last = [d for d in _directories(path).values() if _is_complete(d)][-1:]
     files: dict[str, tuple[int, str]] = {}
 
-    def put(name: str, data: bytes) -> None:
-        files[name] = (len(data), sha256(data).hexdigest())
-        if _holds(directory / name, data):
-            return
-        for old in last:
-            if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
-                with suppress(OSError):  # no links on this disk, or collected just now
-                    return disk.link(old / name, directory / name)
-        _write(directory, f"{own}.tmp", name, data, disk)
-
-    def keep(data: bytes) -> str:
-        name = sha256(data).hexdigest()
-        put(f"{name}.piece", data)
+    def keep(data: bytes, name: str = "") -> str:
+        checksum = sha256(data).hexdigest()
+        name = name or f"{checksum}.piece"
+        files[name] = (len(data), checksum)
+        _put(directory, name, data, disk, temporary=f"{own}.tmp", last=last)
         return name
 
     try:
@@ -153,20 +146,22 @@ def write_part(
             "channels": encode([[c, held] for c, held in part.channels.items()], keep),
             "owed": encode([[name, number] for name, number in part.owed.items()]),
         }
-        put(own, json.dumps(contents).encode())
+        keep(json.dumps(contents).encode(), own)
         disk.fsync(directory)
     except FileNotFoundError:
         raise NoSuchSnapshot(f"{directory}: this snapshot is over; its files are gone") from None
     return Receipt(files, dict(part.owed))
 
 
-def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
-    """Read one process's part of a complete snapshot, compared with the manifest."""
-    directory = _directory(path, id)
-    return _part(directory, *_manifest(directory), process)
-
-
-def _write(directory: Path, temporary: str, name: str, data: bytes, disk: Disk) -> None:
+def _put(
+    directory: Path, name: str, data: bytes, disk: Disk, temporary: str, last: Iterable[Path] = ()
+) -> None:
+    if _holds(directory / name, data):
+        return
+    for old in last:
+        if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
+            with suppress(OSError):  # no links on this disk, or collected just now
+                return disk.link(old / name, directory / name)
     disk.write(directory / temporary, data)
     disk.fsync(directory / temporary)
     disk.rename(directory / temporary, directory / name)
@@ -187,8 +182,8 @@ def _file_name(process: str) -> str:
 
 def _directories(path: str | Path) -> dict[int, Path]:
     """Give all snapshots, complete or not, by their ids, oldest first."""
-    found = {int(d.name): d for d in Path(path).iterdir() if re.fullmatch("[0-9]{8}", d.name)}
-    return dict(sorted((id, d) for id, d in found.items() if d.is_dir() and not d.is_symlink()))
+    found = [d for d in sorted(Path(path).iterdir()) if re.fullmatch("[0-9]{8}", d.name)]
+    return {int(d.name): d for d in found if d.is_dir() and not d.is_symlink()}
 
 
 def _directory(path: str | Path, id: int) -> Path:
@@ -204,70 +199,70 @@ def _is_complete(directory: Path) -> bool:
 # --- reading: nothing is believed ----------------------------------------------------------------
 
 
-def _contents(file: Path) -> bytes:
-    if file.is_symlink() or not file.is_file():
-        raise DamagedSnapshot(f"{file}: the file is missing, or is no file")
-    return file.read_bytes()
-
-
-def _piece(directory: Path, files: Files, name: str) -> bytes:
-    if name not in files:
-        raise DamagedSnapshot(f"{directory / name}: the manifest does not know this file")
-    data, (size, checksum) = _contents(directory / name), files[name]
-    if len(data) != size:
-        raise DamagedSnapshot(f"{directory / name}: it has {len(data)} bytes instead of {size}")
-    if sha256(data).hexdigest() != checksum:
-        raise DamagedSnapshot(f"{directory / name}: its checksum is wrong; a byte has changed")
-    return data
-
-
-def _manifest(directory: Path, data: bytes | None = None) -> tuple[list[str], Files]:
-    """Give members and files, after every check; of data before they are written, too."""
-    file = directory / MANIFEST
-    if data is None:
-        if not _is_complete(directory):
-            raise NoSuchSnapshot(f"{directory}: this snapshot is not complete: no manifest")
-        data = _contents(file)
-    line, _, checksum = data.partition(b"\n")
-    if checksum != _checksum_line(line):
-        raise DamagedSnapshot(f"{file}: its checksum is wrong; a byte has changed")
-    try:
-        manifest = json.loads(line)
-        if (kind := {key: manifest[key] for key in FORMAT}) != FORMAT:
-            raise DamagedSnapshot(f"{file}: this is {kind}; only {FORMAT} can be read here")
-        if manifest["id"] != int(directory.name):
-            raise DamagedSnapshot(f"{file}: this is the manifest of snapshot {manifest['id']}")
-        members, files = manifest["members"], manifest["files"]
-        if strange := [name for name in files if not NAME.fullmatch(name)]:
-            raise DamagedSnapshot(f"{file}: {strange[0]!r} is not the name of a part or a piece")
-        parts = {name for name in files if name.endswith(".part.json")}
-        if parts != {_file_name(process) for process in members}:
-            raise DamagedSnapshot(f"{file}: the parts are not those of the members")
-        return members, {name: (int(size), str(text)) for name, (size, text) in files.items()}
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedSnapshot(f"{file}: this is no manifest: {error!r}") from None
-
-
-def _checksum_line(line: bytes) -> bytes:
-    return f"{sha256(line).hexdigest()}\n".encode()
-
-
-def _part(directory: Path, members: list[str], files: Files, process: str) -> LocalSnapshot:
+def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
+    """Read one process's part of a complete snapshot, compared with the manifest."""
+    directory = _directory(path, id)
+    members, files = _manifest(directory)
     if process not in members:
         raise NoSuchSnapshot(f"{directory}: {process!r} is not among {', '.join(members)}")
-
-    def fetch(name: str) -> bytes:
-        return _piece(directory, files, f"{name}.piece")
-
-    data = _piece(directory, files, name := _file_name(process))
+    data, fetch = _file(directory, files, _file_name(process)), partial(_file, directory, files)
     try:
         part = json.loads(data)
-        if (part["id"], part["process"]) != (int(directory.name), process):
-            raise DamagedSnapshot(f"{directory / name}: a part of another snapshot or process")
+        if (part["id"], part["process"]) != (id, process):
+            raise ValueError("it is of another snapshot or process")
         channels, owed = decode(part["channels"], fetch), decode(part["owed"])
         return LocalSnapshot(decode(part["state"], fetch), dict(channels), dict(owed))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedSnapshot(f"{directory / name}: this is no part: {error!r}") from None
+        raise DamagedSnapshot(f"{directory}: no part of {process!r}: {error!r}") from None
+
+
+def _file(directory: Path, files: Files, name: str) -> bytes:
+    """Give the content of a file, once it is known to be what the manifest says."""
+    if name not in files:
+        raise DamagedSnapshot(f"{directory}: a part needs {name!r}, which the manifest has not")
+    data, (size, checksum) = _content(directory / name), files[name]
+    if len(data) != size:
+        raise DamagedSnapshot(f"{directory / name}: it has {len(data)} bytes instead of {size}")
+    if sha256(data).hexdigest() != checksum:
+        raise DamagedSnapshot(f"{directory / name}: its checksum is wrong; something has changed")
+    return data
+
+
+def _content(file: Path) -> bytes:
+    try:
+        if file.is_symlink() or not file.is_file():
+            raise OSError("it is missing, or not a file")
+        return file.read_bytes()
+    except OSError as error:
+        raise DamagedSnapshot(f"{file}: {error}") from None
+
+
+def _manifest(directory: Path, data: bytes = b"") -> tuple[list[str], Files]:
+    """Give the members and the files, once all is checked; of a manifest to be written, too."""
+    if not data and not _is_complete(directory):
+        raise NoSuchSnapshot(f"{directory}: this snapshot is not complete: it has no manifest")
+    data = data or _content(directory / MANIFEST)
+    line = data.partition(b"\n")[0]
+    try:
+        if data != _sealed(line):
+            raise ValueError("its checksum is wrong; something has changed")
+        manifest = json.loads(line)
+        if (kind := {key: manifest[key] for key in FORMAT}) != FORMAT:
+            raise ValueError(f"it is {kind}; this program reads {FORMAT}")
+        if manifest["id"] != int(directory.name):
+            raise ValueError(f"it is of snapshot {manifest['id']}")
+        members, files = manifest["members"], manifest["files"]
+        if strange := [name for name in files if not NAME.fullmatch(name)]:
+            raise ValueError(f"{strange[0]!r} is not the name of a part or a piece")
+        if {_file_name(p) for p in members} != {n for n in files if not n.endswith(".piece")}:
+            raise ValueError("the parts are not those of the members")
+        return members, {name: (size, checksum) for name, (size, checksum) in files.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DamagedSnapshot(f"{directory / MANIFEST}: {error}") from None
+
+
+def _sealed(line: bytes) -> bytes:
+    return b"%b\n%b\n" % (line, sha256(line).hexdigest().encode())
 
 
 def _verified(directory: Path) -> Files | None:
@@ -275,7 +270,7 @@ def _verified(directory: Path) -> Files | None:
     with suppress(NoSuchSnapshot, DamagedSnapshot):
         _, files = _manifest(directory)
         for name in files:
-            _piece(directory, files, name)
+            _file(directory, files, name)
         return files
     return None
 
@@ -283,7 +278,7 @@ def _verified(directory: Path) -> Files | None:
 # --- the whole -----------------------------------------------------------------------------------
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """A directory of snapshots, with one writer.
 
     >>> from tempfile import TemporaryDirectory
@@ -298,48 +293,43 @@ class Store:
         """Open the store, or make one; what is incomplete from an earlier time is collected."""
         if keep < 1:
             raise ValueError(f"keep={keep} would keep no snapshot to restore; take 1 or more")
-        self.path, self.keep, self._disk = Path(path), keep, disk
+        self.path, self.keep, self.disk = Path(path), keep, disk
+        self._disk = disk
         self._running: dict[int, frozenset[str]] = {}  # begun here: the members
-        self._make(self.path)
+        for made in (*reversed(self.path.parents), self.path):
+            if not made.exists():
+                disk.mkdir(made)
+                disk.fsync(made.parent)
         if {f.name for f in self.path.iterdir()} - {LOCK} and not (self.path / LOCK).exists():
             raise ValueError(f"{path}: this is not a store, and not empty; give a new directory")
         self._lock = (self.path / LOCK).open("ab")
         try:
-            self._take_lock()
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # What we saw might still be lost in a power cut. Before we build upon it, it must not.
             for directory in (*_directories(self.path).values(), self.path):
                 disk.fsync(directory)
             self.collect()
-        except BaseException:
+        except BaseException as error:
             self.close()
-            raise
-
-    def _make(self, path: Path) -> None:
-        if not path.exists():
-            self._make(path.parent)
-            self._disk.mkdir(path)
-            self._disk.fsync(path.parent)
-
-    def _take_lock(self) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            if not isinstance(error, BlockingIOError):
+                raise
             remedy = "close it, end the process that has it, or give another directory"
-            raise StoreInUse(f"{self.path}: another Store writes here; {remedy}") from None
+            raise StoreInUse(f"{path}: another Store writes here; {remedy}") from None
 
     def begin(self, members: Iterable[str]) -> int:
         """Begin a snapshot of these processes, and give its id, which no other ever had."""
-        self._must_be_open()
+        if self._lock.closed:
+            raise ValueError(f"{self.path}: this store is closed; open another one")
         id = max(_directories(self.path), default=0) + 1
-        self._disk.mkdir(self.path / f"{id:08}")
-        self._disk.fsync(self.path)
+        self.disk.mkdir(self.path / f"{id:08}")
+        self.disk.fsync(self.path)
         self._running[id] = frozenset(members)
         return id
 
     def write(self, id: int, process: str, part: LocalSnapshot) -> Receipt:
         """Write one part here; other processes do it with `write_part`."""
         self._members(id)
-        return write_part(self.path, id, process, part, self._disk)
+        return write_part(self.path, id, process, part, self.disk)
 
     def _members(self, id: int) -> frozenset[str]:
         if id not in self._running:
@@ -356,21 +346,20 @@ class Store:
             owed.update(receipt.owed)
         if any(owed.values()):
             raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
-        files = {
-            name: seal for receipt in receipts.values() for name, seal in receipt.files.items()
-        }
-        line = json.dumps({**FORMAT, "id": id, "members": members, "files": files}).encode()
-        data = line + b"\n" + _checksum_line(line)
-        _manifest(directory, data)
-        _write(directory, "manifest.tmp", MANIFEST, data, self._disk)
-        self._disk.fsync(directory)
+        files = {name: seal for r in receipts.values() for name, seal in r.files.items()}
+        manifest = {**FORMAT, "id": id, "members": members, "files": files}
+        data = _sealed(json.dumps(manifest).encode())
+        _manifest(directory, data)  # what could not be read is not written
+        _put(directory, MANIFEST, data, self.disk, temporary="manifest.tmp")
+        self.disk.fsync(directory)
         del self._running[id]
         self.collect()
 
     def abort(self, id: int) -> None:
         """Give a snapshot up; without effect when it is complete or given up already."""
-        self._running.pop(id, None)
-        self.collect()
+        if self._running.pop(id, None) is not None:
+            self._empty(self.path / f"{id:08}")  # with the manifest, if `commit` failed behind it
+            self.collect()
 
     def ids(self) -> tuple[int, ...]:
         """Give the ids of the snapshots that are complete and undamaged, oldest first."""
@@ -378,9 +367,8 @@ class Store:
 
     def read(self, id: int) -> dict[str, LocalSnapshot]:
         """Read all parts of a complete snapshot."""
-        directory = _directory(self.path, id)
-        members, files = _manifest(directory)
-        return {process: _part(directory, members, files, process) for process in members}
+        members, _ = _manifest(_directory(self.path, id))
+        return {process: read_part(self.path, id, process) for process in members}
 
     def latest(self) -> tuple[int, Snapshot] | None:
         """Give the newest snapshot that is complete and undamaged, to restore it; with its id."""
@@ -392,7 +380,6 @@ class Store:
 
     def collect(self) -> None:
         """Remove what is incomplete, and all that is older than the last undamaged ones we keep."""
-        self._must_be_open()
         directories, kept = _directories(self.path), 0
         for id, directory in reversed(directories.items()):
             if id in self._running:
@@ -401,7 +388,7 @@ class Store:
                 self._empty(directory)
                 if id != max(directories):  # which tells the next id
                     with suppress(OSError):  # a late process has written again
-                        self._disk.rmdir(directory)
+                        self.disk.rmdir(directory)
             elif (files := _verified(directory)) is not None:
                 kept += 1
                 self._empty(directory, but={MANIFEST, *files})
@@ -411,21 +398,14 @@ class Store:
         with suppress(OSError):  # a late process is at it; the next collection tries again
             names = {file.name for file in directory.iterdir()} - set(but)
             for name in sorted(names, key=lambda name: (name != MANIFEST, name)):
-                self._disk.remove(directory / name)
+                self.disk.remove(directory / name)
                 if name == MANIFEST:
-                    self._disk.fsync(directory)
-
-    def _must_be_open(self) -> None:
-        if self._lock.closed:
-            raise ValueError(f"{self.path}: this store is closed; open another one")
+                    self.disk.fsync(directory)
 
     def close(self) -> None:
         """Free the lock; what runs is not complete, and whoever comes next collects it."""
         self._running.clear()
         self._lock.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
