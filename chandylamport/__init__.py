@@ -3,7 +3,8 @@
 The modules are the chapters, in reading order. What happened: `events`, `log`, `causality`,
 `cuts`, `lattice`. How a system photographs itself: `recorder`, `chandy_lamport`, `lai_yang`,
 `overlapping`. How that is run and proved: `systems`, `truth`, `simulator`, `runs`, `exploration`,
-`reachability`. What for: `detection`. Beside them, `applications` and `topologies` are there to be
+`reachability`. What for: `detection`. In production: `keyed_state`, `encoding`, `store`,
+`coordinator`, `clusters`, `sockets`, `dataflow`. Beside them, `applications` and `topologies` are there to be
 photographed, `broken` is wrong on purpose, `diagrams` and `formats` read and write, `drawing`
 draws, `widgets` moves, and `classroom` asks and marks.
 """
@@ -24,6 +25,8 @@ from .applications import (
 )
 from .causality import concurrent, happens_before, lamport_clocks, vector_clocks
 from .chandy_lamport import MARKER, ChandyLamport
+from .clusters import Cluster
+from .coordinator import Coordinator, Latest, SnapshotsFail
 from .cuts import (
     Cut,
     frontier,
@@ -32,6 +35,22 @@ from .cuts import (
     is_consistent,
     least_consistent_above,
     orphans,
+)
+from .dataflow import (
+    Aligned,
+    AtLeastOnce,
+    count,
+    deploy,
+    execute,
+    filter,
+    join,
+    key_by,
+    loop,
+    map,
+    sink,
+    source,
+    sum,
+    window,
 )
 from .detection import (
     AcknowledgedMarkers,
@@ -48,6 +67,7 @@ from .drawing import Picture, draw, draw_lattice, draw_moments, draw_run, draw_s
 from .events import Channel, Computation, Event, MalformedComputation, Message
 from .exploration import explore, find_failure
 from .formats import SHIVIZ, read_json, read_shiviz, to_json, to_shiviz
+from .keyed_state import KeyedState
 from .lai_yang import LaiYang, Mattern
 from .lattice import (
     consistent_cuts,
@@ -62,6 +82,7 @@ from .overlapping import Overlapping
 from .reachability import reorder
 from .recorder import LocalSnapshot, Port, Recorder, Snapshot, assemble
 from .runs import Run, Schedule, replay, simulate
+from .store import DamagedSnapshot, Disk, NoSuchSnapshot, Store, StoreInUse
 from .systems import Action, Fifo, Process, System, Unordered, restore
 from .topologies import both_ways, complete, line, ring, star, strongly_connected
 

@@ -88,14 +88,24 @@ class Cluster:
     def step(self) -> bool:
         """Let one thing happen, chosen by chance; say whether anything could."""
         self.time += 1
-        self._carry_out(self.coordinator.tick(self.time))
-        if options := self.options():
+        options = self.options()
+        goes_on = any(option.method in ("act", "deliver") for option in options)
+        if self.coordinator.running is not None or goes_on:
+            if notices := self.coordinator.tick(self.time):
+                self._carry_out(notices)
+                options = self.options()
+        if options:
             self.take(self.random.choice(options))
         elif self.coordinator.running is not None:
             self.time = int(self.coordinator.deadline)  # nothing but time passes
         else:
             return self.world.wait()
         return True
+
+    def snapshot(self) -> None:
+        """Begin a snapshot now, unless one is running."""
+        self.coordinator.due = min(self.coordinator.due, self.time)
+        self._carry_out(self.coordinator.tick(self.time))
 
     def run(self, steps: int = 100_000) -> None:
         """Go on until nothing can happen, or for a number of steps."""

@@ -166,6 +166,7 @@ def execute(
             if execution.step():
                 execution.steps += 1
             elif not ended:
-                execution.coordinator.due, ended = execution.time, True
+                execution.snapshot()
+                ended = True
             else:
                 return execution
