@@ -22,6 +22,7 @@ from nbgrader.preprocessors import (
     ComputeChecksums,
     LockCells,
 )
+from nbgrader.utils import compute_checksum, is_solution
 
 from ..checkout import CourseError
 
@@ -60,8 +61,8 @@ def build(root: Path, *, run: bool = False) -> list[Path]:
 def answered(exercise: Path) -> bool:
     """Decide whether somebody has begun to solve an exercise: run a cell, or filled one in."""
     cells = _read(exercise).cells
-    places = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    filled = any("raise NotImplementedError()" not in cell.source for cell in places)
+    places = [(cell, cell.metadata.nbgrader) for cell in cells if is_solution(cell)]
+    filled = any(compute_checksum(cell) != mark.get("checksum") for cell, mark in places)
     return filled or any(cell.get("execution_count") for cell in cells)
 
 
@@ -74,7 +75,7 @@ def _keep(path: Path) -> Path:
 
 
 def unsolved(source: Path) -> str:
-    """Give the notebook that a student gets: answers, hidden tests and outputs taken out."""
+    """Give the notebook that a student gets: answers, hidden tests, guides, outputs taken out."""
     notebook = _read(source)
     resources = {"nbgrader": {"language": "python"}, "unique_key": source.stem}
     for step in STEPS:

@@ -17,6 +17,7 @@ from typing import Any
 
 import nbformat
 from nbgrader.preprocessors import ClearHiddenTests
+from nbgrader.utils import is_grade, is_solution
 
 from .building import unsolved
 from .checking import NotYet
@@ -91,6 +92,10 @@ def print_table(root: Path) -> int:
     told: Counter[str] = Counter()
     tried = list(trials(root))
     for source in sorted((root / "solutions").glob("*.ipynb")):
+        marked = [cell for cell in nbformat.read(source, as_version=4).cells if is_grade(cell)]
+        if marked and all(map(is_solution, marked)):
+            print(f"{source.stem}: {len(marked)} written answers, for a person to mark\n")
+            continue
         solved = not list(refusals(source.read_text(encoding="utf-8")))
         fails = len(list(refusals(unsolved(source))))
         told["surprises"] += (not solved) + (fails == 0)
