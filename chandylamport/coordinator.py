@@ -21,7 +21,7 @@ from .store import Receipt, Store
 class TooMuchInTransit(NamedTuple):
     """What a process reports when the log of a snapshot has outgrown its limit."""
 
-    id: Id
+    id: int
     logged: int
 
 
@@ -61,11 +61,12 @@ class Latest(Overlapping):
         else:
             wire = Stamped(wire.plain, tuple(s for s in wire.stamps if self._is_new(ports, s[0])))
         message = super().on_receive(ports, channel, wire)
-        for id, recorder in list(self.recorders.items()):
-            logged = sum(map(len, getattr(recorder, "logged", {}).values()))
-            if self.limit is not None and logged > self.limit:
-                ports(id).report(TooMuchInTransit(id, logged))
-                self.end(ports, id)
+        if self.limit is not None:
+            for id, recorder in list(self.recorders.items()):
+                logged = sum(map(len, getattr(recorder, "logged", {}).values()))
+                if logged > self.limit:
+                    ports(id).report(TooMuchInTransit(_number(id), logged))
+                    self.end(ports, id)
         return message
 
     def _is_new(self, ports: Ports, id: Id) -> bool:
@@ -82,17 +83,21 @@ def _number(id: Id) -> int:
 
 
 class Notice(NamedTuple):
-    """What the coordinator has decided: that a snapshot begins, is complete, or is aborted."""
+    """What the coordinator has decided: that a snapshot begins, is complete, or is aborted.
+
+    One that cannot even begin has no id yet, and 0 in its place.
+    """
 
     what: str
     id: int
     why: str = ""
 
     def __str__(self) -> str:
-        return f"snapshot {self.id} {self.what}" + (f": {self.why}" if self.why else "")
+        which = f"snapshot {self.id}" if self.id else "a snapshot"
+        return f"{which} {self.what}" + (f": {self.why}" if self.why else "")
 
 
-BEGINS, COMPLETE, ABORTED = "begins", "is complete", "is aborted"
+BEGINS, COMPLETE, ABORTED, CANNOT = "begins", "is complete", "is aborted", "cannot begin"
 
 
 class SnapshotsFail(RuntimeError):
@@ -131,11 +136,15 @@ class Coordinator:
                 return []
             silent = ", ".join(p for p in self.members if p not in self.receipts)
             late = f"nothing from {silent}" if silent else "messages are still owed"
-            return self.fail(self.running, f"{late} after {self.timeout}")
+            why = f"{late} after {self.timeout}; is somebody down, or the time too short?"
+            return self.fail(self.running, why)
         if now < self.due:
             return []
-        self.running, self.receipts = self.store.begin(self.members), {}
         self.due, self.deadline = now + self.every, now + self.timeout
+        try:
+            self.running, self.receipts = self.store.begin(self.members), {}
+        except OSError as error:
+            return self._count([Notice(CANNOT, 0, f"the store cannot write: {error}")])
         return [Notice(BEGINS, self.running)]
 
     def acknowledge(self, id: int, process: str, receipt: Receipt) -> list[Notice]:
@@ -160,12 +169,7 @@ class Coordinator:
 
     def fail(self, id: int | None, why: str) -> list[Notice]:
         """Abort a snapshot that has failed, and count it."""
-        notices = self.abort(id, why)
-        self.failures += len(notices)
-        if notices and self.failures > self.tolerated:
-            number = f"{self.failures} in a row, {self.tolerated} tolerated"
-            raise SnapshotsFail(f"{notices[0]} ({number}); is a process down, or time too short?")
-        return notices
+        return self._count(self.abort(id, why))
 
     def abort(self, id: int | None, why: str) -> list[Notice]:
         """Abort a snapshot through no fault of its own; without effect unless it is running."""
@@ -179,3 +183,10 @@ class Coordinator:
         """Let processes join or leave: a snapshot that runs is of the old ones, and aborted."""
         self.members = tuple(members)
         return self.abort(self.running, "the members have changed")
+
+    def _count(self, failed: list[Notice]) -> list[Notice]:
+        self.failures += len(failed)
+        if failed and self.failures > self.tolerated:
+            number = f"{self.failures} in a row, {self.tolerated} tolerated"
+            raise SnapshotsFail(f"{failed[0]} ({number})")
+        return failed
