@@ -43,9 +43,8 @@ class Cluster:
         self.recorders = partial(Latest, algorithm, limit)
         self.first = named(system, initiators)
         self.systems = {frozenset(system.processes): system}  # by their members, as they change
-        self.coordinator = Coordinator(
-            store, system.processes, every=every, timeout=timeout, tolerated=tolerated
-        )
+        self.lead = partial(Coordinator, every=every, timeout=timeout, tolerated=tolerated)
+        self.coordinator = self.lead(store, system.processes)
         self.story: list[str] = []  # what the coordinator and the crashes did, and when
         self.faults: dict[Id, str] = {}  # what is wrong with a snapshot, by the simulator's truth
         self.heard = 0  # reports of the processes
@@ -77,29 +76,29 @@ class Cluster:
             for process, id in self.over.items()
         ]
         found = [option for option in found if option.process not in self.down]
-        for acknowledgement in self.acknowledgements:
-            text = "the coordinator hears that {} has stored snapshot {}"
-            arguments = (acknowledgement,)
-            found.append(
-                Option(text.format(*acknowledgement), acknowledgement[0], "hear", arguments)
-            )
+        first = {ack[0]: ack for ack in reversed(self.acknowledgements)}  # in order, for each
+        for process, ack in first.items():
+            text = f"the coordinator hears that {process} has stored snapshot {ack[1]}"
+            found.append(Option(text, process, "hear", (ack,)))
         return found
 
     def step(self) -> bool:
         """Let one thing happen, chosen by chance; say whether anything could."""
         self.time += 1
         options = self.options()
-        goes_on = any(option.method in ("act", "deliver") for option in options)
-        if self.coordinator.running is not None or goes_on:
-            if notices := self.coordinator.tick(self.time):
-                self._carry_out(notices)
-                options = self.options()
+        goes_on = self.coordinator.running is not None or any(map(self._is_event, options))
+        if goes_on and (notices := self.coordinator.tick(self.time)):
+            self._carry_out(notices)
+            options = self.options()
+        clock = self.world.clock
         if options:
             self.take(self.random.choice(options))
+        elif self.world.wait():  # nothing but time passes
+            self.time += self.world.clock - clock
         elif self.coordinator.running is not None:
-            self.time = int(self.coordinator.deadline)  # nothing but time passes
+            self.time = int(self.coordinator.deadline)
         else:
-            return self.world.wait()
+            return False
         return True
 
     def snapshot(self) -> None:
@@ -121,9 +120,9 @@ class Cluster:
         self.world.take(option)
         self.faults = {**self.world.faults, **self.faults}
         for process, report in self.world.reports[self.heard :]:
-            if isinstance(report, TooMuchInTransit) and report.id == self.coordinator.running:
+            if isinstance(report, TooMuchInTransit):
                 why = f"{process} has logged {report.logged} messages, more than it may"
-                self._carry_out(self.coordinator.fail(self.coordinator.running, why))
+                self._carry_out(self.coordinator.fail(report.id, why))
         self.heard = len(self.world.reports)
 
     def store_part(self, process: str, id: int, part: LocalSnapshot) -> None:
@@ -133,6 +132,8 @@ class Cluster:
             self.acknowledgements.append((process, id, self.store.write(id, process, part)))
         except NoSuchSnapshot:
             self._say(f"{process} comes too late with its part of snapshot {id}")
+        except OSError as error:
+            self._carry_out(self.coordinator.fail(id, f"{process} cannot write: {error}"))
 
     def hear(self, process: str, acknowledgement: tuple[str, int, Receipt]) -> None:
         """Let an acknowledgement arrive at the coordinator."""
@@ -166,36 +167,26 @@ class Cluster:
 
     def restart_coordinator(self) -> None:
         """Let the coordinator crash and come back: all that it knows is in the store."""
-        old = self.coordinator
         self.store.close()
         self.store = Store(self.store.path, keep=self.store.keep, disk=self.store.disk)
-        self.coordinator = Coordinator(
-            self.store,
-            old.members,
-            every=old.every,
-            timeout=old.timeout,
-            tolerated=old.tolerated,
-            now=self.time,
-        )
+        self.coordinator = self.lead(self.store, self.coordinator.members, now=self.time)
         self._say("the coordinator crashes, and is back")
 
     def change(self, system: System) -> None:
         """Let processes join or leave: states and channels of those who stay go on."""
-        world, self.systems[frozenset(system.processes)] = self.world, system
-        if lost := [c for c, m in world.now().channels.items() if c not in system.network.channels]:
+        world, fresh = self.world, World(system, self.recorders, ())
+        if lost := [c for c in world.now().channels if c not in fresh.channels]:
             raise ValueError(
                 f"messages are under way in {lost[0]}: who leaves must take them first"
             )
+        for name in ("states", "done", "taken", "recorders", "channels"):
+            old = getattr(world, name)
+            setattr(world, name, {key: old.get(key, new) for key, new in vars(fresh)[name].items()})
+        world.system, world.ids = system, ()
+        self.systems[frozenset(system.processes)] = system
+        self.over = {process: id for process, id in self.over.items() if process in world.states}
         self._say(f"the members are {', '.join(system.processes)}")
         self._carry_out(self.coordinator.change(system.processes))
-        fresh = World(system, self.recorders, world.ids)
-        for process in fresh.states.keys() & world.states.keys():
-            for name in ("states", "done", "taken", "recorders"):
-                getattr(fresh, name)[process] = getattr(world, name)[process]
-        fresh.channels |= {c: held for c, held in world.channels.items() if c in fresh.channels}
-        fresh.payloads, fresh.truth, fresh.controls = world.payloads, world.truth, world.controls
-        self.world, self.heard = fresh, 0
-        self.over = {process: id for process, id in self.over.items() if process in fresh.states}
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -212,6 +203,13 @@ class Cluster:
         self.coordinator.due = self.time + self.coordinator.every
         return World(system, self.recorders, ())
 
+    def _is_event(self, option: Option) -> bool:
+        """Whether a step belongs to the computation, and not to a snapshot of it."""
+        if option.method == "deliver":
+            channel, place = option.arguments
+            return self.world.channels[channel][place].message is not None
+        return option.method == "act"
+
     def _carry_out(self, notices: Iterable[Notice]) -> None:
         for notice in notices:
             self._say(str(notice))
@@ -219,7 +217,7 @@ class Cluster:
                 self.world.ids, self.stored = (notice.id,), {}
                 for old in [old for old in self.world.truth if old != notice.id]:
                     del self.world.truth[old]
-            else:
+            elif notice.id:
                 self.over = dict.fromkeys(self.world.states, notice.id)
             if notice.what == COMPLETE:
                 self.completed(notice.id)
