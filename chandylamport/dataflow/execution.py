@@ -34,7 +34,8 @@ class Outside:
 
     def commit(self, sink: str, id: Id) -> int:
         """Make a transaction visible, once; say how many records of this sink are visible now."""
-        first, records = self.staged.pop((sink, id), (0, ()))
+        first, records = self.staged.get((sink, id), (0, ()))
+        self.staged = {key: waiting for key, waiting in self.staged.items() if key[0] != sink}
         self.visible += records[max(self.committed[sink] - first, 0) :]
         self.committed[sink] = max(self.committed[sink], first + len(records))
         return self.committed[sink]
@@ -46,6 +47,7 @@ class Execution(Cluster):
     def __init__(self, deployment: Deployment, store: Store, **options: Any) -> None:
         """Deploy a flow on a store; options are those of a cluster."""
         self.sinks, self.outside = deployment.sinks, Outside()
+        self.in_two_phases = {s for s, sink in self.sinks.items() if sink.kind == "transactional"}
         self.to_commit: dict[str, int] = {}
         self.checkpoints: dict[Id, Snapshot] = {}
         self.steps = self.crashes = 0
@@ -78,11 +80,10 @@ class Execution(Cluster):
         if option.process in self.sinks and option.method == "act":
             self._hand_over(option.process)
         super().take(option)
-        for sink, operator in self.sinks.items():
-            for id, truth in self.world.truth.items():
-                # Phase one: what the sink records, it stages.
-                if operator.kind == "transactional" and sink in truth.cut:
-                    self.outside.staged.setdefault((sink, id), truth.states[sink][0])
+        id = self.coordinator.running
+        recorded = self.world.truth[id].states if id in self.world.truth else {}
+        for sink in recorded.keys() & self.in_two_phases:  # phase one: what it records, it stages
+            self.outside.staged.setdefault((sink, id), recorded[sink][0])
 
     def _hand_over(self, sink: str) -> None:
         operator, (_, ((_, record), *_), _) = self.sinks[sink], self.world.states[sink]
@@ -94,14 +95,13 @@ class Execution(Cluster):
     def completed(self, id: int) -> None:
         """Phase two: let every sink commit, in a step of its own."""
         self.checkpoints[id] = self.world.complete[id]
-        self.to_commit = dict.fromkeys(self.sinks, id)
+        self.to_commit = dict.fromkeys(self.in_two_phases, id)
 
     def commit(self, sink: str, id: int) -> None:
         """Make a sink's transaction visible, and let the sink forget it."""
         del self.to_commit[sink]
-        if self.sinks[sink].kind == "transactional":
-            done = Action("commit", then=self.outside.commit(sink, id))
-            self.world.take(Option(f"{sink} does commit", sink, "act", (done, ())))
+        done = Action("commit", then=self.outside.commit(sink, id))
+        self.world.take(Option(f"{sink} does commit", sink, "act", (done, ())))
 
     def fail(self) -> None:
         """Let everything crash at once, and start from the last complete checkpoint."""
@@ -114,7 +114,9 @@ class Execution(Cluster):
             key: waiting for key, waiting in self.outside.staged.items() if key[1] == restored
         }
         if restored:
-            self.to_commit = dict.fromkeys(self.sinks, restored)  # perhaps it had not come to it
+            self.to_commit = dict.fromkeys(
+                self.in_two_phases, restored
+            )  # perhaps it had not come to it
         for sink, visible in self.outside.committed.items():
             handed_over, waiting = self.world.states[sink][0]
             if visible > handed_over + len(waiting):
