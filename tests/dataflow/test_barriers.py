@@ -1,4 +1,4 @@
-"""The barriers of a dataflow: R11 and R12 by its own recorders, and every schedule of small flows."""
+"""Barriers: R11 and R12 by the dataflow's own recorders, and every schedule of small flows."""
 
 from collections import Counter
 from itertools import combinations

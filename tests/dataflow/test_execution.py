@@ -1,4 +1,4 @@
-"""Flows that crash at every step: what the world outside gets to see, in each mode, by each sink."""
+"""Flows that crash at every step: what the world outside sees, in each mode, by each sink."""
 
 from collections import Counter
 from math import inf
