@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .cuts import Cut
-from .recorder import Id, Snapshot
+from .recorder import Id, LocalSnapshot, Snapshot
 from .runs import Run, Schedule, named, simulate
 from .simulator import NO_ID, Algorithm, World
 from .systems import System
@@ -205,7 +205,9 @@ def clone(value: Any, twins: dict[int, Any] | None = None) -> Any:
 
 
 def _can_change(value: object) -> bool:
-    """Whether a value is an object known by its identity, such as a recorder."""
+    """Whether a value is an object known by its identity, such as a recorder, or has dicts."""
+    if isinstance(value, LocalSnapshot):
+        return True
     if type(value).__hash__ not in (object.__hash__, None) or isinstance(value, type):
         return False
     if getattr(value, "__slots__", None):

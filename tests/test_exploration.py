@@ -249,6 +249,24 @@ def test_functions_and_classes_are_kept_as_they_are():
     assert frozen(Box()) == frozen(Box())
 
 
+def test_a_part_that_a_recorder_keeps_is_cloned_too():
+    class KeepsItsPart(cl.ChandyLamport):
+        part = None
+
+        def result(self):
+            self.part = super().result()
+            return self.part
+
+    p, q = cl.Channel("p", "q"), cl.Channel("q", "p")
+    part = cl.LocalSnapshot("s", {p: ()})
+    other = clone(part)
+    other.channels[q] = ("m",)
+    assert part == cl.LocalSnapshot("s", {p: ()})
+    assert frozen(other) != frozen(part) == frozen(clone(part))
+    pair = system(BOTH, cl.Fifo, cl.complete("pq"))
+    assert cl.explore(pair, KeepsItsPart).counterexample is None
+
+
 def test_objects_inside_objects_are_cloned_too():
     class Box:
         def __init__(self):
