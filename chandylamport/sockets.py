@@ -1,0 +1,575 @@
+"""The same recorders on real connections: OS processes for processes, TCP connections for channels.
+
+A worker sees its own process and its channels. The coordinator sees no message; it starts all of
+them again from the last snapshot when one has died. State does not travel: workers write and read
+their parts in the store. Nothing here knows an algorithm.
+
+Every worker notes its steps, and afterwards a simulator takes the same steps again. It sees what
+nobody on the network could see: so what was stored is compared with what is true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import os
+import signal
+from asyncio import StreamReader, StreamWriter
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from multiprocessing import get_context
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from random import Random
+from secrets import token_hex
+from time import monotonic
+from traceback import format_exception
+from typing import Any
+
+from .chandy_lamport import ChandyLamport
+from .coordinator import BEGINS, COMPLETE, Coordinator, Latest, Notice
+from .encoding import decode, encode
+from .events import Channel
+from .recorder import LocalSnapshot, Payload, Recorder, Snapshot, Wire, assemble
+from .runs import Run, finished, named
+from .simulator import Algorithm, Option, Packet, World, _in_words
+from .store import Disk, NoSuchSnapshot, Receipt, Store, read_part, write_part
+from .systems import NOWHERE, Action, System, restore
+
+Step = tuple[str, Any]  # an order, or the method of World that takes it; and for what
+Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
+Say = Callable[[str], object]
+HOST = "127.0.0.1"
+LARGEST = 2**20  # bytes of a frame
+ROOM = 2**16  # bytes that may wait for a channel, before its sender has to wait
+AHEAD = 16  # frames that are read before they are taken
+PATIENCE = 3.0  # seconds for a handshake
+GRACE = 5.0  # seconds for a worker to end by itself
+TICK = 0.005  # seconds between two looks at the clock
+RESTARTS = 3  # in a row, without a complete snapshot between them
+LOGGER = logging.getLogger(__name__)
+
+
+# --- frames: four bytes of length, then JSON; the first one is a handshake ------------------------
+
+
+def send(writer: StreamWriter, value: object) -> None:
+    """Put a frame into a connection; one that is closed loses it."""
+    data = json.dumps(encode(value)).encode()
+    if len(data) > LARGEST:
+        raise ValueError(f"a frame of {len(data)} bytes; send less at a time, up to {LARGEST}")
+    if not writer.is_closing():
+        writer.write(len(data).to_bytes(4, "big") + data)
+
+
+async def receive(reader: StreamReader) -> Any:
+    """Take a frame from a connection; one that is too large is refused before it takes room."""
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    if size > LARGEST:
+        raise ValueError(f"it announces a frame of {size} bytes, and {LARGEST} are allowed")
+    data = await reader.readexactly(size)
+    try:
+        return decode(json.loads(data.decode()))
+    except (ValueError, TypeError, RecursionError) as error:  # whose words may tell the content
+        raise ValueError(f"its frame is malformed ({type(error).__name__})") from None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What opens a connection: who comes, of which incarnation, and the secret of the run."""
+
+    name: str
+    incarnation: int
+    secret: str
+
+    async def connect(self, port: int) -> tuple[StreamReader, StreamWriter]:
+        """Open a connection, and wait until it is accepted."""
+        reader, writer = await asyncio.open_connection(HOST, port)
+        send(writer, (self.secret, self.incarnation, self.name))
+        await receive(reader)
+        return reader, writer
+
+    def check(self, hello: object, awaited: Iterable[str]) -> str:
+        """Give the name of who has come, or refuse him."""
+        match hello:
+            case (str(secret), int(incarnation), str(name)):
+                if not hmac.compare_digest(secret.encode(), self.secret.encode()):
+                    raise ValueError("it does not know the secret")
+                if incarnation == self.incarnation and name in awaited:
+                    return name
+                raise ValueError(f"{name!r} of incarnation {incarnation} is here, or not awaited")
+        raise ValueError("its first frame is no handshake")
+
+    async def listen(self, awaited: set[str], admit: Admit, say: Say) -> asyncio.Server:
+        """Listen, and admit those who are awaited, each once; say who is refused, and why."""
+
+        async def knock(reader: StreamReader, writer: StreamWriter) -> None:
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    name = self.check(await receive(reader), awaited)
+                awaited.remove(name)
+                send(writer, "welcome")
+                return await admit(name, reader, writer)
+            except TimeoutError:
+                why = f"no handshake within {PATIENCE:g} seconds"
+            except (EOFError, ConnectionError):
+                why = "it hung up during the handshake"
+            except asyncio.CancelledError:
+                return  # the run is over
+            except ValueError as error:
+                why = str(error)
+            say(f"{self.name} refuses {writer.get_extra_info('peername')}: {why}")
+            writer.close()
+
+        server = await asyncio.start_server(knock, HOST, 0)
+        say(f"{self.name} listens on {server.sockets[0].getsockname()}, process {os.getpid()}")
+        return server
+
+
+# --- a worker: listen, connect, work --------------------------------------------------------------
+
+
+class Place(World):
+    """A world of one process: what it sends goes into connections, and nobody else is here."""
+
+    def __init__(
+        self, system: System, algorithm: Algorithm, writers: Mapping[Channel, StreamWriter]
+    ) -> None:
+        """Begin at the system's start; what is in its channels then is sent first."""
+        self.writers = writers
+        super().__init__(system, algorithm, ())
+
+    def is_full(self, channel: Channel) -> bool:
+        """Whether too much waits to be sent; the process can still receive."""
+        writer = self.writers[channel]
+        return writer.is_closing() or writer.transport.get_write_buffer_size() > ROOM
+
+    def _put(self, channel: Channel, name: str, wire: Wire, message: Payload | None) -> None:
+        send(self.writers[channel], (wire, message))
+
+
+@dataclass
+class Worker:
+    """One process in an OS process of its own; who starts it, and how, does not matter.
+
+    Its steps are those of a world, and they are taken in one thread: each of them is atomic.
+    """
+
+    own: Pass
+    coordinator: int  # the port on which it listens
+    system: System
+    algorithm: Callable[[], Recorder]
+    path: Path  # of the store
+    disk: Disk
+    restored: int | None  # the snapshot to go on from
+    seed: int
+
+    def start(self) -> System:
+        """Give the system as it is known here: one state, and what is in the outgoing channels."""
+        name, states, channels = self.own.name, self.system.start.states, self.system.start.channels
+        if self.restored is not None:  # a channel is in the part of its receiver
+            outputs = self.system.network.outputs(name)
+            near = {name, *(channel.dst for channel in outputs)}
+            parts = {p: read_part(self.path, self.restored, p) for p in near}
+            states = {name: parts[name].state}
+            channels = {c: parts[c.dst].channels.get(c, ()) for c in outputs}
+        return replace(self.system, start=Snapshot({name: states[name]}, channels))
+
+    async def run(self) -> None:
+        """Listen, connect and work, until the coordinator hangs up."""
+        network, name, writers = self.system.network, self.own.name, dict[Channel, StreamWriter]()
+        self.log, self.changed = list[Step](), asyncio.Event()
+        self.arrived: dict[Channel, tuple[Packet, ...]] = dict.fromkeys(network.inputs(name), ())
+        self.slots = {channel: asyncio.Semaphore(AHEAD) for channel in self.arrived}
+        orders, self.parent = await self.own.connect(self.coordinator)
+        try:
+            senders, say = {channel.src for channel in self.arrived}, partial(self.tell, "says")
+            server = await self.own.listen(senders, self.read, say)
+            self.tell("listens", server.sockets[0].getsockname()[1])
+            ports = await receive(orders)
+            for channel in network.outputs(name):
+                _, writers[channel] = await self.own.connect(ports[channel.dst])
+            self.place = Place(self.start(), partial(Latest, self.algorithm), writers)
+            self.place.channels = self.arrived
+            self.recorders: Any = self.place.recorders[name]
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.keep())
+                working = tasks.create_task(self.work())
+                await self.obey(orders, working)
+        except* (EOFError, ConnectionError):
+            pass  # somebody has gone, and so this incarnation is over
+        except* Exception as failed:
+            self.tell("failed", "".join(format_exception(failed.exceptions[0])))
+        self.parent.close()
+        await self.parent.wait_closed()
+
+    def tell(self, *frame: object) -> None:
+        """Send a frame to the coordinator."""
+        send(self.parent, frame)
+
+    async def read(self, src: str, reader: StreamReader, _: StreamWriter) -> None:
+        """Read a few frames ahead; while they are not taken, the channel waits, then its sender."""
+        channel = Channel(src, self.own.name)
+        with suppress(EOFError, ConnectionError):
+            while await self.slots[channel].acquire():
+                wire, message = await receive(reader)
+                self.arrived[channel] += (Packet("", wire, message, frozenset(), 0),)
+                self.changed.set()
+
+    async def work(self) -> None:
+        """Take one step after the other, chosen by chance among those that are possible."""
+        random = Random(f"{self.seed} {self.own.incarnation} {self.own.name}")
+        while True:
+            if options := self.place.options():
+                option = random.choice(options)
+                what = option.arguments[0]
+                plain = tuple(vars(what).values()) if isinstance(what, Action) else what
+                self.log.append((option.method, plain))
+                self.place.take(option)
+                if option.method == "deliver":
+                    self.slots[what].release()
+                await asyncio.sleep(0)  # frames come and go between two steps
+            else:
+                self.changed.clear()
+                with suppress(TimeoutError):  # a full channel does not say when it has room again
+                    async with asyncio.timeout(TICK):
+                        await self.changed.wait()
+
+    async def obey(self, orders: StreamReader, working: asyncio.Task[None]) -> None:
+        """Do as the coordinator says: begin or end a snapshot, or stop and hand in the log."""
+        while True:
+            order, id = await receive(orders)
+            if order == "stop":
+                working.cancel()
+                for step in self.log:
+                    self.tell("log", *step)
+                    await self.parent.drain()
+                self.tell("done")
+            else:
+                self.log.append((order, id))
+                getattr(self.recorders, order)(self.place.ports(self.own.name), id)
+                self.changed.set()
+
+    async def keep(self) -> None:
+        """Write this process's part to the store while the work goes on, and acknowledge it."""
+        kept: object = None
+        while True:
+            await asyncio.sleep(TICK)
+            for id in tuple(self.place.truth):
+                part = self.recorders.result(id)
+                if id not in self.recorders.recorders:
+                    del self.place.truth[id]  # it is over
+                elif part is not None and kept != (id, part):
+                    kept = id, part
+                    await self.write(id, part)
+
+    async def write(self, id: Any, part: LocalSnapshot) -> None:
+        """Write a part, in another thread; tell whether the process was at its end at the cut."""
+        place, name = self.place, self.own.name
+        idle = not list(self.system.actions(name, place.states[name], place.taken[name]))
+        passive = idle and place.done[name] == place.truth[id].cut.get(name)
+        to = self.path, id, name
+        try:
+            receipt = await asyncio.to_thread(write_part, *to, part, self.disk)
+            self.tell("stored", id, receipt.to_json(), passive)
+        except NoSuchSnapshot:
+            pass  # it is over
+        except OSError as error:
+            self.tell("fails", id, f"{name} cannot write its part: {error}")
+
+
+def start_worker(worker: Worker) -> None:
+    """Be a worker: all that a new OS process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator hangs up, that is enough
+    with suppress(EOFError, ConnectionError):
+        asyncio.run(worker.run())
+
+
+# --- the coordinator's side -----------------------------------------------------------------------
+
+
+class WorkerFailed(RuntimeError):
+    """A worker has failed; the message tells how."""
+
+
+class Gone(Exception):
+    """A worker has hung up: it was killed, or it has lost somebody."""
+
+
+@dataclass
+class Incarnation:
+    """All workers, from the last complete snapshot to the end, or until one of them dies."""
+
+    system: System
+    coordinator: Coordinator
+    initiators: Iterable[str]
+    snapshots: dict[int, Snapshot]  # complete ones are put there
+    kill: dict[int, str]
+    say: Say
+    inbox: asyncio.Queue[tuple[str, list[Any]]] = field(default_factory=asyncio.Queue)
+    children: dict[str, SpawnProcess] = field(default_factory=dict)
+    writers: dict[str, StreamWriter] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=dict)
+    passive: dict[str, bool] = field(default_factory=dict)
+    logs: dict[str, deque[Step]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)  # who has handed in the whole log
+    stopping = over = False
+
+    async def run(self, own: Pass, *post: Any) -> None:
+        """Start the workers, coordinate them, and hang up."""
+        server = await own.listen({*self.system.processes}, self.hear, self.say)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            for name in self.system.processes:
+                worker = Worker(replace(own, name=name), port, self.system, *post)
+                self.children[name] = self.spawn(worker)
+            await self.coordinate()
+        finally:
+            server.close()
+            for writer in self.writers.values():
+                writer.close()
+
+    def spawn(self, worker: Worker) -> SpawnProcess:
+        """Start an OS process; the system and the algorithm must be things that can be sent."""
+        child = get_context("spawn").Process(target=start_worker, args=(worker,), daemon=True)
+        try:
+            child.start()
+        except Exception as error:
+            what = "the system or the algorithm cannot be sent to another OS process"
+            remedy = "use classes and functions that a module defines by name, and no lambda"
+            raise TypeError(f"{what}: {remedy} ({error})") from error
+        return child
+
+    async def hear(self, name: str, reader: StreamReader, writer: StreamWriter) -> None:
+        """Put into the inbox what a worker tells, and at last that it has gone."""
+        self.writers[name] = writer
+        with suppress(EOFError, ConnectionError):
+            while True:
+                self.inbox.put_nowait((name, await receive(reader)))
+        self.inbox.put_nowait((name, ["gone"]))
+
+    async def coordinate(self) -> None:
+        """Take what the workers tell, and look at the clock, until all logs are handed in."""
+        while not self.over and len(self.done) < len(self.children):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK):
+                    name, frame = await self.inbox.get()
+                self.take(name, *frame)
+            if not self.stopping and len(self.ports) == len(self.children):
+                self.announce(self.coordinator.tick(monotonic()))
+            for name, child in self.children.items():
+                if name not in self.writers and not child.is_alive():
+                    hint = "can its classes be imported, or are they defined in a notebook?"
+                    raise WorkerFailed(f"{name} ended (code {child.exitcode}) at its start; {hint}")
+
+    def take(self, name: str, *frame: Any) -> None:
+        """Take what a worker tells."""
+        match frame:
+            case "says", line:
+                self.say(line)
+            case "listens", port:
+                self.ports[name] = port
+                if len(self.ports) == len(self.children):
+                    self.order(self.ports)
+                    self.coordinator.due = monotonic() + self.coordinator.every
+                    self.strike()
+            case "stored", id, receipt, passive:
+                self.passive[name] = passive
+                self.announce(self.coordinator.acknowledge(id, name, Receipt.from_json(receipt)))
+            case "fails", id, why if id == self.coordinator.running:
+                self.announce(self.coordinator.fail(id, why))
+            case "log", method, what:
+                self.logs.setdefault(name, deque()).append((method, what))
+            case ("done",):
+                self.done.add(name)
+            case "failed", traceback:
+                raise WorkerFailed(f"{name} has failed:\n{traceback}")
+            case ("gone",):
+                raise Gone(f"{name} has gone")
+
+    def order(self, what: object, to: Iterable[str] | None = None) -> None:
+        """Send a frame to some workers, or to all."""
+        for name in self.writers if to is None else to:
+            send(self.writers[name], what)
+
+    def announce(self, notices: Iterable[Notice]) -> None:
+        """Tell the workers what the coordinator has decided."""
+        for notice in notices:
+            self.say(str(notice))
+            if notice.what == BEGINS:
+                self.order(("begin", notice.id), self.initiators)
+            else:
+                self.order(("end", notice.id))
+            if notice.what == COMPLETE:
+                self.complete(notice.id)
+
+    def complete(self, id: int) -> None:
+        """Look at a snapshot: when nothing can happen in it, nothing can happen any more."""
+        snapshot = self.snapshots[id] = assemble(self.coordinator.store.read(id)) or NOWHERE
+        may_arrive = any(
+            self.system.accepts(channel.dst, snapshot.states[channel.dst], channel, held[0])
+            and not self.system.busy(channel.dst, snapshot.states[channel.dst])
+            for channel, held in snapshot.channels.items()
+        )
+        if not self.strike() and all(self.passive.values()) and not may_arrive:
+            self.stopping = True
+            self.order(("stop", id))
+
+    def strike(self) -> bool:
+        """Kill whoever is to be killed after so many complete snapshots."""
+        if victim := self.kill.pop(len(self.snapshots), ""):
+            self.say(f"{victim} is killed after {len(self.snapshots)} complete snapshots")
+            self.children[victim].kill()
+        return bool(victim)
+
+    def end(self) -> None:
+        """Wait for the workers, who end when the coordinator has hung up; kill who does not."""
+        for child in self.children.values():
+            child.join(GRACE)
+            child.kill()
+            child.join()
+            child.close()
+
+
+# --- the check ------------------------------------------------------------------------------------
+
+
+def retrace(
+    system: System,
+    algorithm: Algorithm,
+    logs: Mapping[str, deque[Step]],
+    stored: Mapping[int, Snapshot],
+) -> tuple[Run, list[str]]:
+    """Take the steps of all workers again in a simulator, and say where it disagrees.
+
+    The logs say what each process did, and the channels what came before what. So does the
+    coordinator: it orders nothing more until a snapshot is complete, or it has given it up.
+    """
+    world, texts = World(system, algorithm, stored), list[str]()
+    while ahead := {process: log[0] for process, log in logs.items() if log}:
+        turn = [process for process, step in ahead.items() if _is_possible(world, *step)]
+        for process in turn or [p for p, step in ahead.items() if step[0] in ("begin", "end")]:
+            method, what = logs[process].popleft()
+            if method == "end":
+                recorders: Any = world.recorders[process]
+                recorders.end(world.ports(process), what)
+            else:
+                option = _option(world, process, method, what)
+                world.take(option)
+                texts.append(option.text)
+    run = finished(world, algorithm, texts)
+    faults = [f"snapshot {id}: {fault}" for id, fault in run.faults.items()]
+    for id, snapshot in stored.items():
+        found = world.settled(snapshot.states, snapshot.channels)
+        if found != run.snapshots[id]:
+            faults.append(f"snapshot {id}: stored is {found}, and recorded was {run.snapshots[id]}")
+    if found != run.final:
+        faults.append(f"the run was ended in {found}, and was in {run.final}")
+    return run, faults
+
+
+def _is_possible(world: World, method: str, what: Any) -> bool:
+    if method in ("begin", "end"):
+        return all(id in world.complete for id in world.ids if id < what + (method == "end"))
+    return method != "deliver" or bool(world.channels[what])
+
+
+def _option(world: World, process: str, method: str, what: Any) -> Option:
+    if method == "deliver":
+        return world._delivery(what, 0, world.channels[what][0])
+    if method == "act":
+        action = Action(*what)
+        names = world._names(action.label, len(action.sends))
+        return Option(_in_words(process, action, names), process, method, (action, names))
+    verb = "records" if method == "begin" else "steps"
+    return Option(f"{process} {verb} {what}", process, method, (what,))
+
+
+@dataclass(frozen=True, repr=False)
+class SocketRun:
+    """What happened on the sockets, and what the simulator says to it."""
+
+    run: Run  # of the last incarnation
+    snapshots: Mapping[int, Snapshot]  # of all incarnations, as they were stored
+    faults: tuple[str, ...]  # in words; none if all is right
+    incarnations: int
+    killed: tuple[str, ...]
+    log: tuple[str, ...]
+
+    @property
+    def final(self) -> Snapshot:
+        """The global state at the end."""
+        return self.run.final
+
+    def __repr__(self) -> str:
+        numbers = f"{len(self.snapshots)} snapshots, {self.incarnations} incarnations"
+        steps = f"{len(self.run.schedule)} steps in the last"
+        return f"<SocketRun: {numbers}, {steps}; {'; '.join(self.faults) or 'right'}>"
+
+
+def run_on_sockets(
+    system: System,
+    algorithm: Callable[[], Recorder] = ChandyLamport,
+    *,
+    store: Store | str | Path,
+    initiators: Iterable[str] = (),
+    every: float = 0.05,
+    timeout: float = 10,
+    tolerated: int = 2,
+    kill: Mapping[int, str] = {},
+    seed: int = 0,
+    log: Say = LOGGER.info,
+) -> SocketRun:
+    """Run a system as OS processes that talk over TCP, until nothing can happen any more.
+
+    A snapshot begins every so many seconds, at the initiators, by default the first process. It
+    goes to the store, or its path; a run on a store that has snapshots goes on from the last.
+    `kill` says who is killed after how many complete snapshots. A script must call this under
+    `if __name__ == "__main__":`, for the new OS processes import it.
+    """
+    first = named(system, initiators) or [next(iter(system.processes))]
+    snapshots, to_kill, lines, secret = dict[int, Snapshot](), dict(kill), list[str](), token_hex()
+
+    def say(line: str) -> None:
+        lines.append(line)
+        log(line)
+
+    with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
+        times = {"every": every, "timeout": timeout}
+        coordinator = Coordinator(opened, system.processes, tolerated=tolerated, **times)
+        in_vain = 0
+        for number in count(1):
+            restored, snapshot = opened.latest() or (None, system.start)
+            start, before = restore(system, snapshot), len(snapshots)
+            where = f"snapshot {restored}" if restored else "the beginning"
+            say(f"incarnation {number} starts from {where}")
+            life = Incarnation(system, coordinator, first, snapshots, to_kill, say)
+            post = algorithm, opened.path, opened._disk, restored, seed
+            try:
+                with ThreadPoolExecutor(1) as pool:  # a notebook has a loop already in this one
+                    try:
+                        ends = life.run(Pass("coordinator", number, secret), *post)
+                        pool.submit(asyncio.run, ends).result()
+                        break
+                    finally:
+                        life.over = True  # also when somebody interrupts us
+            except Gone as gone:
+                for notice in coordinator.abort(coordinator.running, str(gone)):
+                    say(str(notice))
+                in_vain = in_vain + 1 if len(snapshots) == before else 0
+                if in_vain > RESTARTS:
+                    why = f"{in_vain} times in a row, and no snapshot was complete in between"
+                    raise WorkerFailed(f"{gone}, {why}; is there too little memory?") from None
+            finally:
+                life.end()
+    new = dict(list(snapshots.items())[before:])
+    run, faults = retrace(start, partial(Latest, algorithm), life.logs, new)
+    killed = tuple(kill[n] for n in kill if n not in to_kill)
+    return SocketRun(run, snapshots, tuple(faults), number, killed, tuple(lines))
