@@ -5,11 +5,12 @@ has read and compared.
 
 Version 1 of the layout. A store is a directory:
 
-    LOCK                           held by the one writer; the system frees it when the writer dies
-    00000007/                      the snapshot with the id 7
-    00000007/p.part.json           what the process p recorded: state, channels, messages owed
-    00000007/1f…c0.piece           bytes or a bucket of keyed state, under the name of its sha256
-    00000007/manifest.json         members, sizes and checksums; and a second line, its own checksum
+    LOCK                     held by the one writer; the system frees it when the writer dies
+    00000007/                the snapshot with the id 7
+    00000007/1f…c0.piece     bytes, or a bucket of keyed state, under the name of its sha256
+    00000007/p.part.json     what process p recorded: state, channels, messages owed; its pieces
+    00000007/manifest.json   the members, with size and sha256 of their parts; in a second line, the
+                             sha256 of the first
 
 In the name of a process, everything but a-z, 0-9, - and _ is written as %xx. Processes write their
 own parts; the manifest comes last, so there is no snapshot before it is there, and it goes first.
@@ -25,9 +26,8 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
-from functools import partial
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -37,9 +37,8 @@ from .recorder import LocalSnapshot, Snapshot, assemble
 
 FORMAT = {"format": "chandylamport snapshot", "version": 1}
 MANIFEST, LOCK = "manifest.json", "LOCK"
-NAME = re.compile(r"([a-z0-9_-]|%[0-9a-f]{2})+\.part\.json|[0-9a-f]{64}\.piece")
 LONGEST = 240  # for a process; file systems take 255 bytes, with .part.json and .tmp
-Files = Mapping[str, tuple[int, str]]  # size and sha256, by name
+Seal = tuple[int, str]  # size and sha256
 
 
 class StoreInUse(Exception):
@@ -99,23 +98,23 @@ DISK = Disk()
 
 
 class Receipt(NamedTuple):
-    """What a process gets for its part: the files, and the messages that are still owed."""
+    """What a process gets for its part: the seal of the file, and the messages it still owes."""
 
-    files: Files
+    seal: Seal
     owed: Mapping[Hashable, int]
 
     def to_json(self) -> Json:
         """Give it in JSON's terms, to send it to whoever commits."""
-        return encode([dict(self.files), [[name, number] for name, number in self.owed.items()]])
+        return encode([self.seal, [[name, number] for name, number in self.owed.items()]])
 
     @classmethod
     def from_json(cls, value: Json) -> Receipt:
         """Read what `to_json` gave."""
-        files, owed = decode(value)
-        return cls(files, dict(owed))
+        seal, owed = decode(value)
+        return cls(seal, dict(owed))
 
 
-# --- one part ------------------------------------------------------------------------------------
+# --- writing: one part ---------------------------------------------------------------------------
 
 
 def write_part(
@@ -129,14 +128,15 @@ def write_part(
     if _is_complete(directory):
         raise NoSuchSnapshot(f"{directory}: this snapshot is complete, and changes no more")
     last = [d for d in _directories(path).values() if _is_complete(d)][-1:]
-    files: dict[str, tuple[int, str]] = {}
+    pieces: list[Seal] = []
 
-    def keep(data: bytes, name: str = "") -> str:
-        checksum = sha256(data).hexdigest()
-        name = name or f"{checksum}.piece"
-        files[name] = (len(data), checksum)
+    def put(name: str, data: bytes) -> None:
         _put(directory, name, data, disk, temporary=f"{own}.tmp", last=last)
-        return name
+
+    def keep(data: bytes) -> str:
+        pieces.append(_seal(data))
+        put(f"{pieces[-1][1]}.piece", data)
+        return str(len(pieces) - 1)
 
     try:
         contents = {
@@ -145,12 +145,14 @@ def write_part(
             "state": encode(part.state, keep),
             "channels": encode([[c, held] for c, held in part.channels.items()], keep),
             "owed": encode([[name, number] for name, number in part.owed.items()]),
+            "pieces": pieces,
         }
-        keep(json.dumps(contents).encode(), own)
+        data = json.dumps(contents).encode()
+        put(own, data)
         disk.fsync(directory)
     except FileNotFoundError:
         raise NoSuchSnapshot(f"{directory}: this snapshot is over; its files are gone") from None
-    return Receipt(files, dict(part.owed))
+    return Receipt(_seal(data), dict(part.owed))
 
 
 def _put(
@@ -171,6 +173,14 @@ def _holds(file: Path, data: bytes) -> bool:
     with suppress(OSError):
         return file.stat().st_size == len(data) and file.read_bytes() == data
     return False
+
+
+def _seal(data: bytes) -> Seal:
+    return len(data), sha256(data).hexdigest()
+
+
+def _sealed(line: bytes) -> bytes:
+    return b"%b\n%b\n" % (line, _seal(line)[1].encode())
 
 
 def _file_name(process: str) -> str:
@@ -200,78 +210,88 @@ def _is_complete(directory: Path) -> bool:
 
 
 def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
-    """Read one process's part of a complete snapshot, compared with the manifest."""
+    """Read one process's part of a complete snapshot; all of it is compared with the manifest."""
     directory = _directory(path, id)
-    members, files = _manifest(directory)
+    members = _manifest(directory)
     if process not in members:
         raise NoSuchSnapshot(f"{directory}: {process!r} is not among {', '.join(members)}")
-    data, fetch = _file(directory, files, _file_name(process)), partial(_file, directory, files)
+    part, pieces = _part(directory, process, members[process])
+
+    def fetch(name: str) -> bytes:
+        return _piece(directory, pieces[int(name)])
+
+    with _reading(directory / _file_name(process)):
+        channels, owed = dict(decode(part["channels"], fetch)), dict(decode(part["owed"]))
+        whole = LocalSnapshot(decode(part["state"], fetch), channels, owed)
+    return whole
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Take whatever goes wrong for damage of this file."""
     try:
-        part = json.loads(data)
-        if (part["id"], part["process"]) != (id, process):
-            raise ValueError("it is of another snapshot or process")
-        channels, owed = decode(part["channels"], fetch), decode(part["owed"])
-        return LocalSnapshot(decode(part["state"], fetch), dict(channels), dict(owed))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedSnapshot(f"{directory}: no part of {process!r}: {error!r}") from None
-
-
-def _file(directory: Path, files: Files, name: str) -> bytes:
-    """Give the content of a file, once it is known to be what the manifest says."""
-    if name not in files:
-        raise DamagedSnapshot(f"{directory}: a part needs {name!r}, which the manifest has not")
-    data, (size, checksum) = _content(directory / name), files[name]
-    if len(data) != size:
-        raise DamagedSnapshot(f"{directory / name}: it has {len(data)} bytes instead of {size}")
-    if sha256(data).hexdigest() != checksum:
-        raise DamagedSnapshot(f"{directory / name}: its checksum is wrong; something has changed")
-    return data
-
-
-def _content(file: Path) -> bytes:
-    try:
-        if file.is_symlink() or not file.is_file():
-            raise OSError("it is missing, or not a file")
-        return file.read_bytes()
-    except OSError as error:
+        yield
+    except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise DamagedSnapshot(f"{file}: {error}") from None
 
 
-def _manifest(directory: Path, data: bytes = b"") -> tuple[list[str], Files]:
-    """Give the members and the files, once all is checked; of a manifest to be written, too."""
-    if not data and not _is_complete(directory):
+def _content(file: Path, seal: Seal | None = None) -> bytes:
+    with _reading(file):
+        if file.is_symlink() or not file.is_file():
+            raise ValueError("it is missing, or not a file")
+        data = file.read_bytes()
+        if seal and len(data) != seal[0]:
+            raise ValueError(f"it has {len(data)} bytes instead of {seal[0]}")
+        if seal and _seal(data) != seal:
+            raise ValueError("its checksum is wrong; something has changed")
+    return data
+
+
+def _manifest(directory: Path) -> dict[str, Seal]:
+    """Give the members of a complete snapshot, and the seals of their parts."""
+    if not _is_complete(directory):
         raise NoSuchSnapshot(f"{directory}: this snapshot is not complete: it has no manifest")
-    data = data or _content(directory / MANIFEST)
-    line = data.partition(b"\n")[0]
-    try:
-        if data != _sealed(line):
+    data = _content(directory / MANIFEST)
+    with _reading(directory / MANIFEST):
+        if data != _sealed(line := data.partition(b"\n")[0]):
             raise ValueError("its checksum is wrong; something has changed")
         manifest = json.loads(line)
         if (kind := {key: manifest[key] for key in FORMAT}) != FORMAT:
             raise ValueError(f"it is {kind}; this program reads {FORMAT}")
         if manifest["id"] != int(directory.name):
             raise ValueError(f"it is of snapshot {manifest['id']}")
-        members, files = manifest["members"], manifest["files"]
-        if strange := [name for name in files if not NAME.fullmatch(name)]:
-            raise ValueError(f"{strange[0]!r} is not the name of a part or a piece")
-        if {_file_name(p) for p in members} != {n for n in files if not n.endswith(".piece")}:
-            raise ValueError("the parts are not those of the members")
-        return members, {name: (size, checksum) for name, (size, checksum) in files.items()}
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedSnapshot(f"{directory / MANIFEST}: {error}") from None
+        members = {p: (size, text) for p, (size, text) in manifest["members"].items()}
+        all(map(_file_name, members))  # which refuses what is no name
+    return members
 
 
-def _sealed(line: bytes) -> bytes:
-    return b"%b\n%b\n" % (line, sha256(line).hexdigest().encode())
+def _part(directory: Path, process: str, seal: Seal) -> tuple[dict[str, Json], list[Seal]]:
+    """Give a part, still encoded, and the seals of its pieces."""
+    data = _content(file := directory / _file_name(process), seal)
+    with _reading(file):
+        part = json.loads(data)
+        if (part["id"], part["process"]) != (int(directory.name), process):
+            raise ValueError("it is of another snapshot or process")
+        pieces = [(size, text) for size, text in part["pieces"]]
+        if not all(re.fullmatch("[0-9a-f]{64}", text) for _, text in pieces):
+            raise ValueError("it names a piece that is none")
+    return part, pieces
 
 
-def _verified(directory: Path) -> Files | None:
-    """Give the files of a snapshot, or None if it is incomplete or damaged."""
+def _piece(directory: Path, seal: Seal) -> bytes:
+    return _content(directory / f"{seal[1]}.piece", seal)
+
+
+def _verified(directory: Path) -> set[str] | None:
+    """Give the names of all files of a snapshot, or None if it is incomplete or damaged."""
+    names = {MANIFEST}
     with suppress(NoSuchSnapshot, DamagedSnapshot):
-        _, files = _manifest(directory)
-        for name in files:
-            _file(directory, files, name)
-        return files
+        for process, seal in _manifest(directory).items():
+            names.add(_file_name(process))
+            for piece in _part(directory, process, seal)[1]:
+                _piece(directory, piece)
+                names.add(f"{piece[1]}.piece")
+        return names
     return None
 
 
@@ -346,11 +366,9 @@ class Store(AbstractContextManager["Store"]):
             owed.update(receipt.owed)
         if any(owed.values()):
             raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
-        files = {name: seal for r in receipts.values() for name, seal in r.files.items()}
-        manifest = {**FORMAT, "id": id, "members": members, "files": files}
-        data = _sealed(json.dumps(manifest).encode())
-        _manifest(directory, data)  # what could not be read is not written
-        _put(directory, MANIFEST, data, self.disk, temporary="manifest.tmp")
+        seals = {process: receipts[process].seal for process in members}
+        line = json.dumps({**FORMAT, "id": id, "members": seals}).encode()
+        _put(directory, MANIFEST, _sealed(line), self.disk, temporary="manifest.tmp")
         self.disk.fsync(directory)
         del self._running[id]
         self.collect()
@@ -367,7 +385,7 @@ class Store(AbstractContextManager["Store"]):
 
     def read(self, id: int) -> dict[str, LocalSnapshot]:
         """Read all parts of a complete snapshot."""
-        members, _ = _manifest(_directory(self.path, id))
+        members = _manifest(_directory(self.path, id))
         return {process: read_part(self.path, id, process) for process in members}
 
     def latest(self) -> tuple[int, Snapshot] | None:
@@ -389,9 +407,9 @@ class Store(AbstractContextManager["Store"]):
                 if id != max(directories):  # which tells the next id
                     with suppress(OSError):  # a late process has written again
                         self.disk.rmdir(directory)
-            elif (files := _verified(directory)) is not None:
+            elif (names := _verified(directory)) is not None:
                 kept += 1
-                self._empty(directory, but={MANIFEST, *files})
+                self._empty(directory, but=names)
 
     def _empty(self, directory: Path, but: Iterable[str] = ()) -> None:
         """Remove the files; the manifest first, and durably, so that it is not offered any more."""
