@@ -131,7 +131,7 @@ def write_part(
     pieces: list[Seal] = []
 
     def put(name: str, data: bytes) -> None:
-        _put(directory, name, data, disk, temporary=f"{own}.tmp", last=last)
+        _put(directory, name, data, disk, own, last)
 
     def keep(data: bytes) -> str:
         pieces.append(_seal(data))
@@ -155,18 +155,16 @@ def write_part(
     return Receipt(_seal(data), dict(part.owed))
 
 
-def _put(
-    directory: Path, name: str, data: bytes, disk: Disk, temporary: str, last: Iterable[Path] = ()
-) -> None:
+def _put(directory: Path, name: str, data: bytes, disk: Disk, by: str, last: list[Path]) -> None:
     if _holds(directory / name, data):
         return
     for old in last:
         if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
             with suppress(OSError):  # no links on this disk, or collected just now
                 return disk.link(old / name, directory / name)
-    disk.write(directory / temporary, data)
-    disk.fsync(directory / temporary)
-    disk.rename(directory / temporary, directory / name)
+    disk.write(directory / f"{by}.tmp", data)
+    disk.fsync(directory / f"{by}.tmp")
+    disk.rename(directory / f"{by}.tmp", directory / name)
 
 
 def _holds(file: Path, data: bytes) -> bool:
@@ -203,7 +201,7 @@ def _directory(path: str | Path, id: int) -> Path:
 
 
 def _is_complete(directory: Path) -> bool:
-    return any(file.name == MANIFEST for file in directory.iterdir())
+    return os.path.lexists(directory / MANIFEST)
 
 
 # --- reading: nothing is believed ----------------------------------------------------------------
@@ -368,7 +366,7 @@ class Store(AbstractContextManager["Store"]):
             raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
         seals = {process: receipts[process].seal for process in members}
         line = json.dumps({**FORMAT, "id": id, "members": seals}).encode()
-        _put(directory, MANIFEST, _sealed(line), self.disk, temporary="manifest.tmp")
+        _put(directory, MANIFEST, _sealed(line), self.disk, MANIFEST, [])
         self.disk.fsync(directory)
         del self._running[id]
         self.collect()

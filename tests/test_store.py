@@ -435,7 +435,7 @@ def is_of_parts(path: Path) -> bool:
 @pytest.mark.parametrize(
     ("store_class", "tape_class", "fault"),
     [
-        (Store, impatient(lambda path: path.name == "manifest.tmp"), "are offered instead of"),
+        (Store, impatient(lambda path: path.name == "manifest.json.tmp"), "are offered instead of"),
         (Store, impatient(lambda path: ".part" in path.name), "are offered instead of"),
         (Store, impatient(lambda path: (path / "manifest.json").exists()), "are offered instead"),
         (Store, impatient(is_of_parts), "left over or missing"),
