@@ -8,7 +8,7 @@ from itertools import pairwise
 from ..cuts import Cut
 from ..log import Log
 from ..reachability import Proof
-from ..recorder import Id
+from ..recorder import Id, Payload
 from ..runs import Run
 from ..simulator import NO_ID
 from .captions import many, short
@@ -27,7 +27,7 @@ def draw_run(run: Run) -> Picture:
     Snapshot: p in A, q in D, q→p holds M'. It is right. Dashed: markers.
     """
     records = _recordings(run)
-    names = {m: m if str(p) == m else f"{m} ({p})" for m, p in run.payloads.items()}
+    names = {m: _label(m, payload) for m, payload in run.payloads.items()}
     log, cuts, processes = Log(run.system.processes), dict[Id, dict[str, int]](), list[str]()
     for i, entry in enumerate(run.trace):
         words = [f"records{_of(id)}" for id in records.get(i, ())]
@@ -56,6 +56,12 @@ def draw_run(run: Run) -> Picture:
 
 def _of(id: Id) -> str:
     return "" if id in NO_ID else f" {id}"
+
+
+def _label(name: str, payload: Payload) -> str:
+    parts = payload if isinstance(payload, tuple) else (payload,)
+    says_it = name in map(str, parts)
+    return name if says_it else f"{name} ({', '.join(map(str, parts))})"
 
 
 def _recordings(run: Run) -> dict[int, list[Id]]:
