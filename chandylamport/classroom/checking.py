@@ -286,7 +286,8 @@ def _own_work(exercise: Exercise) -> Iterator[None]:
     codes = [original.__code__ for _, original in originals]
     for name, original in originals:
         stand_in = _refuse_to_list if isgeneratorfunction(original) else _refuse
-        original.__code__ = stand_in.__code__.replace(co_name=name)
+        free = original.__code__.co_freevars  # those of a method that calls super()
+        original.__code__ = stand_in.__code__.replace(co_name=name, co_freevars=free)
     try:
         yield
     finally:

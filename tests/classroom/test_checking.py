@@ -204,6 +204,8 @@ PACKAGE_S_OWN = {  # where it has another name
     "break_it": lambda name: cl.find_failure(TO_BREAK[name].system, TO_BREAK[name].algorithm),
     "Snapshots": Several,
     "Colours": cl.LaiYang,
+    "Unaligned": cl.ChandyLamport,
+    "replayed": lambda system, snapshot, source: cl.simulate(cl.restore(system, snapshot)),
 }
 HAS_AN_ANSWER = [name for name, exercise in EXERCISES.items() if exercise.not_to_be_called]
 

@@ -1,6 +1,18 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
-from . import causality, colours, cuts, detection, ids, lattice, markers, proof, runs, termination
+from . import (
+    barriers,
+    causality,
+    colours,
+    cuts,
+    detection,
+    ids,
+    lattice,
+    markers,
+    proof,
+    runs,
+    termination,
+)
 
 EXERCISES = {
     exercise.name: exercise
@@ -26,5 +38,8 @@ EXERCISES = {
         colours.COLLECTOR,
         detection.DEADLOCKED,
         detection.MEANING,
+        barriers.ALIGNED,
+        barriers.UNALIGNED,
+        barriers.REPLAYED,
     )
 }

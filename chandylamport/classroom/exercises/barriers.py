@@ -1,0 +1,360 @@
+"""Exercises on barriers: an operator with several inputs, what it replays, and cycles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from ... import broken
+from ...chandy_lamport import MARKER, ChandyLamport
+from ...dataflow import Aligned, AtLeastOnce
+from ...events import Channel
+from ...exploration import explore
+from ...recorder import Id, Payload, Port, Snapshot, Wire
+from ...runs import Schedule, simulate
+from ...simulator import NO_ID
+from ...systems import System, restore
+from ..checking import Exercise, Outcome
+from ..judging import in_every_schedule, looked_at, pasted
+from .detection import drawn
+from .markers import PassesNothingOn
+
+LETTERS = "cl.System(cl.letters({}), cl.Fifo([{}]))"
+TWO = '("a", "op"), ("b", "op")'
+PIPE = LETTERS.format(
+    'a=[("op", "a1"), ("op", "a2")], op=[("out", "x")], out=[]', '("a", "op"), ("op", "out")'
+)
+R11 = LETTERS.format('a=[("op", "a1"), ("op", "a2")], b=[("op", "b1"), ("op", "b2")], op=[]', TWO)
+OUT = LETTERS.format(
+    'a=[("op", "a1")], b=[("op", "b1")], op=[("out", "x")], out=[]', f'{TWO}, ("op", "out")'
+)
+
+
+def sources(system: System) -> list[str]:
+    """Who begins: the processes without inputs."""
+    return [process for process in system.processes if not system.network.inputs(process)]
+
+
+def has_two_inputs(system: System) -> bool:
+    """Whether some process has to wait for more than one barrier."""
+    return any(len(system.network.inputs(process)) > 1 for process in system.processes)
+
+
+def with_barriers(logs: bool) -> Callable[[Any, System], Outcome]:
+    """Give the judge who lets the sources begin in every schedule, with logs or with none."""
+    search = in_every_schedule(begin=lambda system: [sources(system)])
+
+    def judge(answer: Any, system: System) -> Outcome:
+        outcome = search(answer, system)
+        if outcome.fault:
+            return outcome
+        # One source begins after the other, so that there is something to log or to hold.
+        begin: dict[Id, dict[str, int]]
+        begin = {NO_ID[0]: {source: 4 * n for n, source in enumerate(sources(system))}}
+        fault, stuck, logged = "", None, False
+        for seed in range(20):
+            run = simulate(system, looked_at(answer), snapshots=begin, seed=seed)
+            logged |= bool(run.snapshot and run.snapshot.channels)
+            stuck = stuck or (run if run.final.channels else None)
+        if stuck:
+            ((waiting, *_), *_) = stuck.final.channels.values()
+            fault = f"lets {waiting} wait for ever, although the checkpoint is complete"
+        elif logged and not logs:
+            fault = "logs records, and an operator that holds its inputs has none to log"
+        elif logs and not logged and has_two_inputs(system):
+            fault = "never logs a record, so its inputs wait, and here none is to wait"
+        if not fault:
+            return Outcome()
+        steps = stuck.schedule if stuck else Schedule()
+        code = pasted(answer.__name__, steps)
+        return Outcome(f"On this system your class {fault}.", steps, code=code, run=stuck)
+
+    return judge
+
+
+def told_after_a_restart(outcome: Outcome, system: System) -> Outcome:
+    """Add what comes of a wrong checkpoint: which records are counted twice, or never."""
+    if outcome.run is None or outcome.run.snapshot is None:
+        return outcome
+    try:
+        final = simulate(restore(system, outcome.run.snapshot)).final
+    except Exception:  # from such a checkpoint nobody can start at all
+        return outcome
+    processes: Any = system.processes
+    letters = [pair for process in processes.values() for pair in process.letters]
+    due = Counter(letters)
+    got = Counter((name, m) for name in processes for m in final.states[name][1])
+    for name, m in sorted(due.keys() | got.keys(), key=str):
+        if (times := got[name, m]) != due[name, m]:
+            often = f"gets {m} {'twice' if times == 2 else f'{times} times'}"
+            words = f"{name} {often if times else f'never gets {m}'}"
+            fault = f"{outcome.fault} After a restart from this checkpoint, {words}."
+            return replace(outcome, fault=fault)
+    return outcome
+
+
+# --- 09a: wrong ways to align ---------------------------------------------------------------------
+
+
+class HoldsAll(Aligned):
+    """Holds every input at the first barrier."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        for each in port.inputs:
+            port.hold(each)
+        super().marker_receiving_rule(port, channel)
+
+
+class HoldsTheOthers(AtLeastOnce):
+    """Holds the inputs whose barrier has not come."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        for other in port.inputs:
+            if other != channel:
+                port.hold(other)
+        super().marker_receiving_rule(port, channel)
+
+
+class NeverReleases(Aligned):
+    """Holds the inputs whose barrier has come, for ever."""
+
+    def abort(self, port: Any) -> None:
+        pass
+
+
+class ReleasesTheLast(Aligned):
+    """Releases only the input on which the last barrier came."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        self.last = channel
+        super().marker_receiving_rule(port, channel)
+
+    def abort(self, port: Any) -> None:
+        port.release(self.last)
+
+
+class RecordsLater(Aligned):
+    """Lets in what was held, and records when the next thing arrives behind it."""
+
+    due = late = False
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        port.hold(channel)
+        self.came.add(channel)
+        if self.came == {*port.inputs}:
+            self.abort(port)
+            self.due = not self.recorded
+
+    def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
+        if self.due and self.late:
+            self.due = False
+            self.marker_sending_rule(port)
+            self.open = set()
+        self.late = self.due
+        return super().on_receive(port, channel, wire)
+
+
+class Keeps(Aligned):
+    """Takes what comes behind a barrier out of the channel, and keeps it."""
+
+    def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
+        if wire is not MARKER and channel in self.came and not self.recorded:
+            return None
+        if wire is MARKER:
+            AtLeastOnce.marker_receiving_rule(self, port, channel)
+            return None
+        return super().on_receive(port, channel, wire)
+
+
+class PassesOnAtOnce(Aligned):
+    """Sends the barriers on when the first one comes, and records at the last."""
+
+    sent = False
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        if not self.sent:
+            self.sent = True
+            for output in port.outputs:
+                port.send(output, MARKER)
+        super().marker_receiving_rule(port, channel)
+
+    def marker_sending_rule(self, port: Port) -> None:
+        if self.sent:
+            self.record(port)
+        else:
+            super().marker_sending_rule(port)
+
+
+class TellsNobody(Aligned):
+    """Records, and sends no barriers on unless it is a source."""
+
+    def marker_sending_rule(self, port: Port) -> None:
+        if port.inputs:
+            self.record(port)
+        else:
+            super().marker_sending_rule(port)
+
+
+class WaitsForTwo(Aligned):
+    """Records at the second barrier, however many inputs there are."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        super().marker_receiving_rule(port, channel)
+        if not self.recorded and len(self.came) == 2:
+            self.marker_sending_rule(port)
+            self.open = set()
+            self.abort(port)
+
+
+ALIGNED = Exercise(
+    name="Aligned",
+    subject="system",
+    ask=with_barriers(logs=False),
+    weigh=told_after_a_restart,
+    examples=(R11,),
+    not_to_be_called=("ChandyLamport", "Aligned", "AtLeastOnce"),
+    mistakes={
+        "nothing held: what comes behind a barrier belongs to the next checkpoint, so let it "
+        "wait": AtLeastOnce,
+        "the first barrier: what still comes before the other barriers is in no state then": (
+            broken.NoLog
+        ),
+        "a log: whoever waits for the last barrier has counted all that came before": ChandyLamport,
+        "too much held: an input waits only when its own barrier has come, or none comes": HoldsAll,
+        "too much held: it is not the other inputs that wait, they must bring their barriers": (
+            HoldsTheOthers
+        ),
+        "never released: when the state is recorded, every input goes on": NeverReleases,
+        "one input released: when the state is recorded, every input goes on": ReleasesTheLast,
+        "recorded too late: record at the last barrier, before anything that was held": (
+            RecordsLater
+        ),
+        "kept records: the port holds an input for you, and what arrives is given on": Keeps,
+        "barriers not passed on: those behind you wait for them": TellsNobody,
+        "barriers passed on at once: what leaves behind a barrier must not be in the state": (
+            PassesOnAtOnce
+        ),
+        "two barriers counted: wait for one on each of port.inputs, however many": WaitsForTwo,
+    },
+    hints=(
+        "an input whose barrier has come is held: port.hold(channel). Which inputs must not be?",
+        "LastBarrier records at the right moment already. Hold before, release after.",
+        "when the state is recorded, release everything in self.came.",
+    ),
+)
+
+
+# --- 09a: wrong ways not to align -----------------------------------------------------------------
+
+UNALIGNED = replace(
+    ALIGNED,
+    name="Unaligned",
+    ask=with_barriers(logs=True),
+    mistakes={
+        "no log: what comes on the other inputs before their barriers must be stored": broken.NoLog,
+        "recorded at the last barrier: what came behind the others is counted, and replayed": (
+            AtLeastOnce
+        ),
+        "an input held: nothing waits here, that is what the log is for": Aligned,
+        "logged behind the barrier: the first barrier ends the log of its own input": (
+            broken.LeavesTheFirstChannelOpen
+        ),
+        "logged behind the barrier: a log ends with the barrier, it does not begin there": (
+            broken.LogsBehindTheMarker
+        ),
+        "done too early: the logs are whole when every input has brought its barrier": (
+            broken.DoneWhenRecorded
+        ),
+        "a log from the beginning: what came before the recording is counted already": (
+            broken.LogsFromTheBeginning
+        ),
+        "recorded again: a later barrier only ends the log of its input": (
+            broken.RecordsAtEveryMarker
+        ),
+        "barriers not passed on: those behind you wait for them": PassesNothingOn,
+        "a set: two equal records are two": broken.LogsASet,
+    },
+    hints=(
+        "record at the first barrier, with self.begin(port). Which inputs have something to log "
+        "from then on?",
+        "a record is logged if the state is recorded, and no barrier has come on its input.",
+        "result is there when the state is recorded and self.came has every input. Note in begin "
+        "which inputs there are.",
+        "if you have solved 03b: that class is the answer.",
+    ),
+)
+
+
+# --- 09a: what is replayed ------------------------------------------------------------------------
+
+Stream = tuple[Any, ...]
+
+
+def stream_of(system: Any, source: str) -> Stream:
+    """All that a source has to send."""
+    return tuple(record for _, record in system.processes[source].letters)
+
+
+def stored(system: System) -> Iterator[tuple[Snapshot, str]]:
+    """Each checkpoint that can be stored, and each source."""
+    found = explore(system, ChandyLamport, initiators=sources(system)).snapshots
+    return product(sorted(found, key=repr), sources(system))
+
+
+def parts(system: System, snapshot: Snapshot, source: str) -> tuple[Stream, Stream, Stream]:
+    """What op has counted, what is in its log, and what the source had not yet sent."""
+    sent, log = snapshot.states[source][0], snapshot.channels[Channel(source, "op")]
+    return snapshot.states["op"][1], log, stream_of(system, source)[sent:]
+
+
+def replaying(rule: Callable[..., Iterable[Any]]) -> Callable[..., object]:
+    """An answer from the stream, what is counted, the log and the rest."""
+    return lambda system, snapshot, source: list(
+        rule(stream_of(system, source), *parts(system, snapshot, source))
+    )
+
+
+def why_replayed(system: System, snapshot: Snapshot, source: str) -> str:
+    """What the checkpoint says."""
+    _, log, _ = parts(system, snapshot, source)
+    sent = f"{source} had sent {snapshot.states[source][0]} of its records"
+    return f"when it was recorded, {sent}, and the log has {[*log]}"
+
+
+REPLAYED = Exercise(
+    name="replayed",
+    subject="system",
+    questions=stored,
+    answer=replaying(lambda stream, came, log, rest: log + rest),
+    because=why_replayed,
+    picture=lambda system, snapshot, *_: drawn(snapshot),
+    examples=(R11,),
+    not_to_be_called=("simulate", "replay", "restore"),
+    mistakes={
+        "the log forgotten: what is in the log has been sent, and nobody sends it again": (
+            replaying(lambda stream, came, log, rest: rest)
+        ),
+        "the log behind new records: what was under way was sent first": (
+            replaying(lambda stream, came, log, rest: rest + log)
+        ),
+        "no rewinding: what the source sent after it recorded is lost with the crash": (
+            replaying(lambda stream, came, log, rest: log)
+        ),
+        "from the beginning: what is counted or logged would come a second time": (
+            replaying(lambda stream, came, log, rest: log + stream)
+        ),
+        "from what is counted: the log would come a second time, from the source": (
+            replaying(lambda s, came, log, rest: log + tuple(r for r in s if r not in came))
+        ),
+        "records compared: two equal records are two": (
+            replaying(lambda stream, came, *_: [r for r in stream if r not in came])
+        ),
+    },
+    hints=(
+        "after a restart, the channel holds what is in the log. What does the source put behind?",
+        "snapshot.states[source][0] is how many records the source had sent. It goes on there.",
+    ),
+)
