@@ -6,6 +6,7 @@ the coordinator. So a crash can be put behind each of them, and every run can be
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from random import Random
@@ -179,12 +180,17 @@ class Cluster:
             raise ValueError(
                 f"messages are under way in {lost[0]}: who leaves must take them first"
             )
+        owed = {p: getattr(own.unstarted, "owed", Counter()) for p, own in world.recorders.items()}
+        for gone in owed.keys() - fresh.states.keys():  # what it counted, somebody else has to know
+            for heir in [process for process in owed if process in fresh.states][:1]:
+                owed[heir].update(owed[gone])
         for name in ("states", "done", "taken", "recorders", "channels"):
             old = getattr(world, name)
             setattr(world, name, {key: old.get(key, new) for key, new in vars(fresh)[name].items()})
         world.system, world.ids = system, ()
         self.systems[frozenset(system.processes)] = system
         self.over = {process: id for process, id in self.over.items() if process in world.states}
+        self.down &= world.states.keys()
         self._say(f"the members are {', '.join(system.processes)}")
         self._carry_out(self.coordinator.change(system.processes))
 
