@@ -8,7 +8,7 @@ import pytest
 
 import chandylamport as cl
 from chandylamport.classroom import NotYet, check
-from chandylamport.classroom.exercises.barriers import ALIGNED
+from chandylamport.classroom.exercises.barriers import ALIGNED, R12, back_edges
 from chandylamport.classroom.trials import trials
 
 ROOT = Path(__file__).parents[2]
@@ -64,3 +64,43 @@ def test_a_state_from_which_nobody_can_start_is_refused_all_the_same():
             self.state = "nonsense"
 
     assert "is recorded in state 'nonsense'" in str(refused("Aligned", RecordsNonsense))
+
+
+# --- 09c -----------------------------------------------------------------------------------------
+
+TWO = """cl.System(cl.letters(a=[], b=[("h", "b1")], h=[], w=[("h", "x"), ("h", "y")]),
+    cl.Fifo([("a", "h"), ("b", "h"), ("h", "w"), ("w", "h")]))"""
+
+
+def test_the_back_edges_are_those_that_lead_back_to_where_a_way_has_been():
+    assert back_edges(eval(R12, {"cl": cl})) == {("body", "head")}
+    assert back_edges(eval(TWO, {"cl": cl})) == {("w", "h")}
+    assert back_edges(eval(ALIGNED.examples[0], {"cl": cl})) == set()
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("WaitsForEverybody", "not complete: head, body, sink did not record"),
+        ("ForgetsWhatGoesRound", "sink never gets ('r1', 2)"),
+        ("LogsOnWhenItHasReturned", "sink gets ('r1', 2) twice"),
+    ],
+)
+def test_a_failure_in_a_cycle_is_handed_over_as_code_that_tells_the_back_edges(title, words):
+    problem = refused("Cyclic", TRIALS[title])
+    assert words in str(problem)
+    space = {"cl": cl, **TRIALS}
+    exec(problem.about, space)
+    assert space["run"].fault
+    assert space[title].back == {("body", "head")}
+
+
+def test_barriers_that_go_round_for_ever_are_refused():
+    class PassesEachBarrierOn(TRIALS["WithListsForEachBackEdge"]):
+        def on_barrier(self, port, channel):
+            known = self.recorded
+            super().on_barrier(port, channel)
+            if known:
+                self.pass_on(port)
+
+    assert "goes on and on" in str(refused("Cyclic", PassesEachBarrierOn, TWO))

@@ -205,6 +205,7 @@ PACKAGE_S_OWN = {  # where it has another name
     "Snapshots": Several,
     "Colours": cl.LaiYang,
     "Unaligned": cl.ChandyLamport,
+    "Cyclic": cl.Aligned,
     "replayed": lambda system, snapshot, source: cl.simulate(cl.restore(system, snapshot)),
 }
 HAS_AN_ANSWER = [name for name, exercise in EXERCISES.items() if exercise.not_to_be_called]

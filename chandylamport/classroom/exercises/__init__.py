@@ -41,5 +41,6 @@ EXERCISES = {
         barriers.ALIGNED,
         barriers.UNALIGNED,
         barriers.REPLAYED,
+        barriers.CYCLIC,
     )
 }

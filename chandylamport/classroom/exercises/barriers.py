@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -18,7 +18,7 @@ from ...runs import Schedule, simulate
 from ...simulator import NO_ID
 from ...systems import System, restore
 from ..checking import Exercise, Outcome
-from ..judging import in_every_schedule, looked_at, pasted
+from ..judging import ENDLESS, LIMIT, in_every_schedule, looked_at, pasted
 from .detection import drawn
 from .markers import PassesNothingOn
 
@@ -43,8 +43,13 @@ def has_two_inputs(system: System) -> bool:
     return any(len(system.network.inputs(process)) > 1 for process in system.processes)
 
 
-def with_barriers(logs: bool) -> Callable[[Any, System], Outcome]:
-    """Give the judge who lets the sources begin in every schedule, with logs or with none."""
+def with_barriers(
+    to_log: Callable[[System], Collection[Channel]], *, waits: bool = True
+) -> Callable[[Any, System], Outcome]:
+    """Give the judge who lets the sources begin in every schedule.
+
+    Records may be logged on some inputs only; and if nothing is to wait, they must be.
+    """
     search = in_every_schedule(begin=lambda system: [sources(system)])
 
     def judge(answer: Any, system: System) -> Outcome:
@@ -54,17 +59,22 @@ def with_barriers(logs: bool) -> Callable[[Any, System], Outcome]:
         # One source begins after the other, so that there is something to log or to hold.
         begin: dict[Id, dict[str, int]]
         begin = {NO_ID[0]: {source: 4 * n for n, source in enumerate(sources(system))}}
-        fault, stuck, logged = "", None, False
-        for seed in range(20):
-            run = simulate(system, looked_at(answer), snapshots=begin, seed=seed)
-            logged |= bool(run.snapshot and run.snapshot.channels)
-            stuck = stuck or (run if run.final.channels else None)
-        if stuck:
+        fault, stuck, logged = "", None, set[Channel]()
+        try:
+            for seed in range(20):
+                run = simulate(system, looked_at(answer), snapshots=begin, seed=seed, limit=LIMIT)
+                logged |= set(run.snapshot.channels if run.snapshot else ())
+                stuck = stuck or (run if run.final.channels else None)
+        except RuntimeError:  # no step can fail, so it is their number
+            fault = f"{ENDLESS}: what it sends makes others send"
+        if fault:
+            stuck = None
+        elif stuck:
             ((waiting, *_), *_) = stuck.final.channels.values()
             fault = f"lets {waiting} wait for ever, although the checkpoint is complete"
-        elif logged and not logs:
-            fault = "logs records, and an operator that holds its inputs has none to log"
-        elif logs and not logged and has_two_inputs(system):
+        elif wrongly := sorted(logged - {*to_log(system)}):
+            fault = f"logs records of {wrongly[0]}, and an input that is held has none to log"
+        elif not (waits or logged) and has_two_inputs(system):
             fault = "never logs a record, so its inputs wait, and here none is to wait"
         if not fault:
             return Outcome()
@@ -75,18 +85,24 @@ def with_barriers(logs: bool) -> Callable[[Any, System], Outcome]:
     return judge
 
 
+def results(system: System) -> Counter[tuple[str, Any]]:
+    """What has come in the end to each process of letters, or to the sink of a flow."""
+    found = Counter[tuple[str, Any]]()
+    for name, state in simulate(system).final.states.items():
+        came = state[1] if len(state) == 2 else state[0][1] if name == "sink" else ()
+        found.update((name, record) for record in came)
+    return found
+
+
 def told_after_a_restart(outcome: Outcome, system: System) -> Outcome:
     """Add what comes of a wrong checkpoint: which records are counted twice, or never."""
     if outcome.run is None or outcome.run.snapshot is None:
         return outcome
     try:
-        final = simulate(restore(system, outcome.run.snapshot)).final
+        got = results(restore(system, outcome.run.snapshot))
     except Exception:  # from such a checkpoint nobody can start at all
         return outcome
-    processes: Any = system.processes
-    letters = [pair for process in processes.values() for pair in process.letters]
-    due = Counter(letters)
-    got = Counter((name, m) for name in processes for m in final.states[name][1])
+    due = results(system)
     for name, m in sorted(due.keys() | got.keys(), key=str):
         if (times := got[name, m]) != due[name, m]:
             often = f"gets {m} {'twice' if times == 2 else f'{times} times'}"
@@ -212,7 +228,7 @@ class WaitsForTwo(Aligned):
 ALIGNED = Exercise(
     name="Aligned",
     subject="system",
-    ask=with_barriers(logs=False),
+    ask=with_barriers(lambda system: ()),
     weigh=told_after_a_restart,
     examples=(R11,),
     not_to_be_called=("ChandyLamport", "Aligned", "AtLeastOnce"),
@@ -252,7 +268,7 @@ ALIGNED = Exercise(
 UNALIGNED = replace(
     ALIGNED,
     name="Unaligned",
-    ask=with_barriers(logs=True),
+    ask=with_barriers(lambda system: system.network.channels, waits=False),
     mistakes={
         "no log: what comes on the other inputs before their barriers must be stored": broken.NoLog,
         "recorded at the last barrier: what came behind the others is counted, and replayed": (
@@ -356,5 +372,168 @@ REPLAYED = Exercise(
     hints=(
         "after a restart, the channel holds what is in the log. What does the source put behind?",
         "snapshot.states[source][0] is how many records the source had sent. It goes on there.",
+    ),
+)
+
+
+# --- 09c ------------------------------------------------------------------------------------------
+
+LOOP = "cl.deploy(cl.source([('r1', 0)]) >> cl.loop({}) >> cl.sink()).system"
+R12 = LOOP.format("lambda r: (r[0], r[1] + 1), lambda r: r[1] < 2")
+
+
+def back_edges(system: System) -> frozenset[Channel]:
+    """The channels that lead back to where a way from a source has been already."""
+    found = set[Channel]()
+    ways: list[tuple[str, ...]] = [(source,) for source in sources(system)]
+    while ways:
+        way = ways.pop()
+        for channel in system.network.outputs(way[-1]):
+            if channel.dst in way:
+                found.add(channel)
+            else:
+                ways.append((*way, channel.dst))
+    return frozenset(found)
+
+
+def in_a_cycle(answer: Any, system: System) -> Outcome:
+    """Judge a class that is told the back-edges of its flow."""
+    back = back_edges(system)
+    if isinstance(answer, type):
+        answer.back = back  # type: ignore[attr-defined]
+    outcome = with_barriers(back_edges)(answer, system)
+    first = f"{getattr(answer, '__name__', '')}.back = {{*map(cl.Channel._make, {sorted(back)})}}"
+    return replace(outcome, code=f"{first}\n{outcome.code}")
+
+
+class Right(Aligned):
+    """The right way, told of the back-edges as students are."""
+
+    back: Set[Channel] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__(type(self).back)
+
+
+class WaitsForAll(Aligned):
+    """Waits for the back-edges too."""
+
+
+class HoldsTheBackEdge(Right):
+    """Holds the back-edges with the first barrier, and releases what has brought one."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        for edge in self.back:
+            if edge in port.inputs:
+                port.hold(edge)
+        super().marker_receiving_rule(port, channel)
+
+
+class LogsNothing(Right):
+    """Records, and is done."""
+
+    def record(self, port: Port) -> None:
+        super().record(port)
+        self.open = set()
+
+
+class NeverCloses(Right):
+    """Goes on logging when the barrier has come back, and is never done."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        log_on = self.open & {channel}
+        super().marker_receiving_rule(port, channel)
+        self.open |= log_on
+
+
+class LogsBehind(Right):
+    """Is done when the barrier has come back, and goes on logging."""
+
+    def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
+        if wire is not MARKER and self.recorded and channel in self.back & self.came:
+            self.logged[channel] += (wire,)
+        return super().on_receive(port, channel, wire)
+
+
+class LogsTheInputsToo(Right):
+    """Logs every input until the barrier has come back."""
+
+    def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
+        if wire is not MARKER and self.open and channel not in self.open:
+            self.logged[channel] += (wire,)
+        return super().on_receive(port, channel, wire)
+
+
+class LogsFromTheBeginning(Right):
+    """Logs what goes round before the state is recorded, too."""
+
+    def record(self, port: Port) -> None:
+        before = self.logged
+        super().record(port)
+        self.logged |= before
+
+    def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
+        if wire is not MARKER and not self.recorded and channel in self.back:
+            self.logged[channel] = (*self.logged.get(channel, ()), wire)
+        return super().on_receive(port, channel, wire)
+
+
+class RecordsAgain(Right):
+    """Records anew when the barrier has come back."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        super().marker_receiving_rule(port, channel)
+        self.state = port.record() if self.recorded else None
+
+
+class HoldsNothing(AtLeastOnce):
+    """Lets no input wait."""
+
+    back: Set[Channel] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__(type(self).back)
+
+
+class AllButOne(Right):
+    """Waits for all inputs but one."""
+
+    def marker_receiving_rule(self, port: Any, channel: Channel) -> None:
+        few = len(self.came | {channel}) < max(1, len(port.inputs) - 1)
+        self.back = frozenset() if few else {*port.inputs} - self.came - {channel}
+        super().marker_receiving_rule(port, channel)
+
+
+CYCLIC = replace(
+    ALIGNED,
+    name="Cyclic",
+    ask=in_a_cycle,
+    examples=(R12,),
+    mistakes={
+        "waits for the back-edge: its barrier comes only after you have sent yours": WaitsForAll,
+        "the back-edge held: its barrier has still to come back": HoldsTheBackEdge,
+        "no log: store what is going round when you record, until the barrier has come back": (
+            LogsNothing
+        ),
+        "logged for ever: the log ends when the barrier comes back": NeverCloses,
+        "logged for ever: behind the barrier comes what will be sent again": LogsBehind,
+        "regular inputs logged: what comes behind their barriers will be sent again": (
+            LogsTheInputsToo
+        ),
+        "the first barrier: wait for all regular inputs, and log only the back-edges": (
+            ChandyLamport
+        ),
+        "a log from the beginning: what came round before the recording is in the state": (
+            LogsFromTheBeginning
+        ),
+        "recorded again: a barrier that comes back only ends the log": RecordsAgain,
+        "nothing held: a regular input whose barrier has come waits, as before": HoldsNothing,
+        "one back-edge counted: there may be several, so ask self.back": AllButOne,
+    },
+    hints=(
+        "which barriers can come before you have sent yours? Wait for these, and for no others.",
+        "regular = set(port.inputs) - self.back. Record when a barrier has come on all of these.",
+        "from the recording on, log what comes on a back-edge, until its barrier has come.",
+        "result is there when the state is recorded and a barrier has come on every input.",
     ),
 )
