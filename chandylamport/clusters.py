@@ -48,7 +48,6 @@ class Cluster:
         self.coordinator = self.lead(store, system.processes)
         self.story: list[str] = []  # what the coordinator and the crashes did, and when
         self.faults: dict[Id, str] = {}  # what is wrong with a snapshot, by the simulator's truth
-        self.heard = 0  # reports of the processes
         self.acknowledgements: list[tuple[str, int, Receipt]] = []  # on their way
         self.down: set[str] = set()
         self.over: dict[str, int] = {}  # who has still to hear that which snapshot is over
@@ -120,11 +119,11 @@ class Cluster:
             return
         self.world.take(option)
         self.faults = {**self.world.faults, **self.faults}
-        for process, report in self.world.reports[self.heard :]:
+        reports, self.world.reports = self.world.reports, ()
+        for process, report in reports:
             if isinstance(report, TooMuchInTransit):
                 why = f"{process} has logged {report.logged} messages, more than it may"
                 self._carry_out(self.coordinator.fail(report.id, why))
-        self.heard = len(self.world.reports)
 
     def store_part(self, process: str, id: int, part: LocalSnapshot) -> None:
         """Let a process write its part; the acknowledgement is then on its way."""
@@ -163,7 +162,7 @@ class Cluster:
         """Let everybody go back to the last complete snapshot, those that did not crash too."""
         crashed = f"{', '.join(sorted(self.down)) or 'somebody'} crashed"
         self._carry_out(self.coordinator.abort(self.coordinator.running, crashed))
-        self.down, self.over, self.stored, self.heard = set(), {}, {}, 0
+        self.down, self.over = set(), {}
         self.world = self._last(next(iter(self.systems.values())))
 
     def restart_coordinator(self) -> None:
@@ -187,7 +186,7 @@ class Cluster:
         for name in ("states", "done", "taken", "recorders", "channels"):
             old = getattr(world, name)
             setattr(world, name, {key: old.get(key, new) for key, new in vars(fresh)[name].items()})
-        world.system, world.ids = system, ()
+        world.system = system
         self.systems[frozenset(system.processes)] = system
         self.over = {process: id for process, id in self.over.items() if process in world.states}
         self.down &= world.states.keys()
@@ -226,6 +225,7 @@ class Cluster:
             elif notice.id:
                 self.over = dict.fromkeys(self.world.states, notice.id)
             if notice.what == COMPLETE:
+                self.world.ids = ()  # whoever has not heard of it need not store anything again
                 self.completed(notice.id)
 
     def _say(self, text: str) -> None:

@@ -462,6 +462,19 @@ def test_who_is_down_does_nothing_and_its_acknowledgement_may_still_arrive(tmp_p
     assert last(cluster) == "everybody starts from snapshot 1"
 
 
+def test_whoever_has_not_heard_of_the_end_stores_nothing_again(tmp_path):
+    """A white message, to one that is still red, comes when there is nothing left to count."""
+    mail = cl.System(AB.processes, cl.Unordered(cl.complete("pq")))
+    cluster = cluster_of(tmp_path, mail, cl.LaiYang)
+    cluster.snapshot()
+    play(cluster, "p records 1; q receives red 1 from p")
+    for process in "pq":
+        play(cluster, f"{process} stores its part of snapshot 1")
+        play(cluster, f"the coordinator hears that {process} has stored snapshot 1")
+    play(cluster, "p hears that snapshot 1 is over; p sends a to q; q receives a")
+    assert not any(option.method == "store_part" for option in cluster.options())
+
+
 def test_a_part_that_comes_after_the_abort_is_too_late(tmp_path):
     cluster = cluster_of(tmp_path, AB, timeout=10, tolerated=1)
     cluster.snapshot()
@@ -594,6 +607,17 @@ def test_a_log_beyond_its_limit_aborts_the_snapshot_and_a_calmer_one_is_complete
     cluster.run()
     assert last(cluster) == "snapshot 2 is complete"
     assert cluster.faults == {}
+
+
+def test_a_log_beyond_its_limit_is_noticed_after_a_crash_as_before(tmp_path):
+    cluster = cluster_of(tmp_path, AB, initiators=["q"], limit=0, tolerated=2)
+    for id in (1, 2):
+        play(cluster, "p sends a to q")
+        cluster.snapshot()
+        play(cluster, f"q records {id}; q receives a")
+        assert f"snapshot {id} is aborted: q has logged 1" in last(cluster)
+        cluster.crash("p")
+        cluster.recover()
 
 
 def test_a_limit_that_is_always_too_small_is_told(tmp_path):
