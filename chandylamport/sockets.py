@@ -11,7 +11,6 @@ nobody on the network could see: so what was stored is compared with what is tru
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import logging
 import os
@@ -28,7 +27,7 @@ from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from random import Random
-from secrets import token_hex
+from secrets import compare_digest, token_hex
 from time import monotonic
 from traceback import format_exception
 from typing import Any
@@ -43,7 +42,7 @@ from .simulator import Algorithm, Option, Packet, World, _in_words
 from .store import Disk, NoSuchSnapshot, Receipt, Store, read_part, write_part
 from .systems import NOWHERE, Action, System, restore
 
-Step = tuple[str, Any]  # an order, or the method of World that takes it; and for what
+Step = tuple[str, tuple[Any, ...]]  # an order, or a method of World; and its arguments
 Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
 Say = Callable[[str], object]
 HOST = "127.0.0.1"
@@ -54,6 +53,7 @@ PATIENCE = 3.0  # seconds for a handshake
 GRACE = 5.0  # seconds for a worker to end by itself
 TICK = 0.005  # seconds between two looks at the clock
 RESTARTS = 3  # in a row, without a complete snapshot between them
+ORDERS = "begin", "end"  # of the coordinator, who gives them in this order
 LOGGER = logging.getLogger(__name__)
 
 
@@ -87,7 +87,7 @@ class Pass:
 
     name: str
     incarnation: int
-    secret: str
+    secret: str = field(repr=False)
 
     async def connect(self, port: int) -> tuple[StreamReader, StreamWriter]:
         """Open a connection, and wait until it is accepted."""
@@ -100,7 +100,7 @@ class Pass:
         """Give the name of who has come, or refuse him."""
         match hello:
             case (str(secret), int(incarnation), str(name)):
-                if not hmac.compare_digest(secret.encode(), self.secret.encode()):
+                if not compare_digest(secret.encode(), self.secret.encode()):
                     raise ValueError("it does not know the secret")
                 if incarnation == self.incarnation and name in awaited:
                     return name
@@ -111,21 +111,25 @@ class Pass:
         """Listen, and admit those who are awaited, each once; say who is refused, and why."""
 
         async def knock(reader: StreamReader, writer: StreamWriter) -> None:
+            why, hello = "", asyncio.create_task(receive(reader))
             try:
-                async with asyncio.timeout(PATIENCE):
-                    name = self.check(await receive(reader), awaited)
+                for _ in range(2):  # who was held up himself has not seen yet what has come
+                    await asyncio.wait([hello], timeout=PATIENCE / 2)
+                if not hello.done():
+                    hello.cancel()
+                    raise ValueError(f"no handshake within {PATIENCE:g} seconds")
+                name = self.check(hello.result(), awaited)
                 awaited.remove(name)
                 send(writer, "welcome")
-                return await admit(name, reader, writer)
-            except TimeoutError:
-                why = f"no handshake within {PATIENCE:g} seconds"
+                await admit(name, reader, writer)
             except (EOFError, ConnectionError):
                 why = "it hung up during the handshake"
-            except asyncio.CancelledError:
-                return  # the run is over
             except ValueError as error:
                 why = str(error)
-            say(f"{self.name} refuses {writer.get_extra_info('peername')}: {why}")
+            except asyncio.CancelledError:
+                pass  # the run is over
+            if why:
+                say(f"{self.name} refuses {writer.get_extra_info('peername')}: {why}")
             writer.close()
 
         server = await asyncio.start_server(knock, HOST, 0)
@@ -189,9 +193,9 @@ class Worker:
         self.arrived: dict[Channel, tuple[Packet, ...]] = dict.fromkeys(network.inputs(name), ())
         self.slots = {channel: asyncio.Semaphore(AHEAD) for channel in self.arrived}
         orders, self.parent = await self.own.connect(self.coordinator)
+        senders, say = {channel.src for channel in self.arrived}, partial(self.tell, "says")
+        server = await self.own.listen(senders, self.read, say)
         try:
-            senders, say = {channel.src for channel in self.arrived}, partial(self.tell, "says")
-            server = await self.own.listen(senders, self.read, say)
             self.tell("listens", server.sockets[0].getsockname()[1])
             ports = await receive(orders)
             for channel in network.outputs(name):
@@ -207,7 +211,9 @@ class Worker:
             pass  # somebody has gone, and so this incarnation is over
         except* Exception as failed:
             self.tell("failed", "".join(format_exception(failed.exceptions[0])))
-        self.parent.close()
+        server.close()
+        for writer in (*writers.values(), self.parent):
+            writer.close()
         await self.parent.wait_closed()
 
     def tell(self, *frame: object) -> None:
@@ -229,9 +235,10 @@ class Worker:
         while True:
             if options := self.place.options():
                 option = random.choice(options)
-                what = option.arguments[0]
-                plain = tuple(vars(what).values()) if isinstance(what, Action) else what
-                self.log.append((option.method, plain))
+                what, *_ = noted = option.arguments
+                if option.method == "act":
+                    noted = what.label, what.sends, what.then
+                self.log.append((option.method, noted))
                 self.place.take(option)
                 if option.method == "deliver":
                     self.slots[what].release()
@@ -253,7 +260,7 @@ class Worker:
                     await self.parent.drain()
                 self.tell("done")
             else:
-                self.log.append((order, id))
+                self.log.append((order, (id,)))
                 getattr(self.recorders, order)(self.place.ports(self.own.name), id)
                 self.changed.set()
 
@@ -262,6 +269,9 @@ class Worker:
         kept: object = None
         while True:
             await asyncio.sleep(TICK)
+            for name, value in self.place.reports:
+                self.tell("says", f"{name} reports {value}")
+            self.place.reports = ()
             for id in tuple(self.place.truth):
                 part = self.recorders.result(id)
                 if id not in self.recorders.recorders:
@@ -271,14 +281,14 @@ class Worker:
                     await self.write(id, part)
 
     async def write(self, id: Any, part: LocalSnapshot) -> None:
-        """Write a part, in another thread; tell whether the process was at its end at the cut."""
+        """Write a part, in another thread; tell whether nothing has happened since the cut."""
         place, name = self.place, self.own.name
         idle = not list(self.system.actions(name, place.states[name], place.taken[name]))
-        passive = idle and place.done[name] == place.truth[id].cut.get(name)
+        at_rest = idle and place.done[name] == place.truth[id].cut.get(name)
         to = self.path, id, name
         try:
             receipt = await asyncio.to_thread(write_part, *to, part, self.disk)
-            self.tell("stored", id, receipt.to_json(), passive)
+            self.tell("stored", id, receipt.to_json(), at_rest)
         except NoSuchSnapshot:
             pass  # it is over
         except OSError as error:
@@ -317,7 +327,7 @@ class Incarnation:
     children: dict[str, SpawnProcess] = field(default_factory=dict)
     writers: dict[str, StreamWriter] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
-    passive: dict[str, bool] = field(default_factory=dict)
+    at_rest: dict[str, bool] = field(default_factory=dict)
     logs: dict[str, deque[Step]] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)  # who has handed in the whole log
     stopping = over = False
@@ -333,8 +343,6 @@ class Incarnation:
             await self.coordinate()
         finally:
             server.close()
-            for writer in self.writers.values():
-                writer.close()
 
     def spawn(self, worker: Worker) -> SpawnProcess:
         """Start an OS process; the system and the algorithm must be things that can be sent."""
@@ -377,16 +385,16 @@ class Incarnation:
             case "listens", port:
                 self.ports[name] = port
                 if len(self.ports) == len(self.children):
-                    self.order(self.ports)
+                    self.order(self.ports, self.ports)
                     self.coordinator.due = monotonic() + self.coordinator.every
                     self.strike()
-            case "stored", id, receipt, passive:
-                self.passive[name] = passive
+            case "stored", id, receipt, at_rest:
+                self.at_rest[name] = at_rest
                 self.announce(self.coordinator.acknowledge(id, name, Receipt.from_json(receipt)))
             case "fails", id, why if id == self.coordinator.running:
                 self.announce(self.coordinator.fail(id, why))
-            case "log", method, what:
-                self.logs.setdefault(name, deque()).append((method, what))
+            case "log", method, arguments:
+                self.logs.setdefault(name, deque()).append((method, arguments))
             case ("done",):
                 self.done.add(name)
             case "failed", traceback:
@@ -394,40 +402,34 @@ class Incarnation:
             case ("gone",):
                 raise Gone(f"{name} has gone")
 
-    def order(self, what: object, to: Iterable[str] | None = None) -> None:
-        """Send a frame to some workers, or to all."""
-        for name in self.writers if to is None else to:
+    def order(self, what: object, to: Iterable[str]) -> None:
+        """Send a frame to some workers."""
+        for name in to:
             send(self.writers[name], what)
 
     def announce(self, notices: Iterable[Notice]) -> None:
-        """Tell the workers what the coordinator has decided."""
+        """Tell the workers what the coordinator has decided.
+
+        If all were at rest from the cut of a snapshot until it was complete, they are for ever.
+        """
         for notice in notices:
             self.say(str(notice))
-            if notice.what == BEGINS:
-                self.order(("begin", notice.id), self.initiators)
-            else:
-                self.order(("end", notice.id))
+            begins, id = notice.what == BEGINS, notice.id
+            self.order(
+                ("begin" if begins else "end", id), self.initiators if begins else self.ports
+            )
             if notice.what == COMPLETE:
-                self.complete(notice.id)
+                self.snapshots[id] = assemble(self.coordinator.store.read(id)) or NOWHERE
+                if not self.strike() and all(self.at_rest.values()):
+                    self.stopping = True
+                    self.order(("stop", id), self.ports)
 
-    def complete(self, id: int) -> None:
-        """Look at a snapshot: when nothing can happen in it, nothing can happen any more."""
-        snapshot = self.snapshots[id] = assemble(self.coordinator.store.read(id)) or NOWHERE
-        may_arrive = any(
-            self.system.accepts(channel.dst, snapshot.states[channel.dst], channel, held[0])
-            and not self.system.busy(channel.dst, snapshot.states[channel.dst])
-            for channel, held in snapshot.channels.items()
-        )
-        if not self.strike() and all(self.passive.values()) and not may_arrive:
-            self.stopping = True
-            self.order(("stop", id))
-
-    def strike(self) -> bool:
-        """Kill whoever is to be killed after so many complete snapshots."""
+    def strike(self) -> str:
+        """Kill whoever is to be killed after so many complete snapshots, and say who it was."""
         if victim := self.kill.pop(len(self.snapshots), ""):
             self.say(f"{victim} is killed after {len(self.snapshots)} complete snapshots")
             self.children[victim].kill()
-        return bool(victim)
+        return victim
 
     def end(self) -> None:
         """Wait for the workers, who end when the coordinator has hung up; kill who does not."""
@@ -453,15 +455,14 @@ def retrace(
     coordinator: it orders nothing more until a snapshot is complete, or it has given it up.
     """
     world, texts = World(system, algorithm, stored), list[str]()
-    while ahead := {process: log[0] for process, log in logs.items() if log}:
-        turn = [process for process, step in ahead.items() if _is_possible(world, *step)]
-        for process in turn or [p for p, step in ahead.items() if step[0] in ("begin", "end")]:
-            method, what = logs[process].popleft()
+    while turn := _whose_turn(world, logs):
+        for process in turn:
+            method, arguments = logs[process].popleft()
             if method == "end":
                 recorders: Any = world.recorders[process]
-                recorders.end(world.ports(process), what)
+                recorders.end(world.ports(process), *arguments)
             else:
-                option = _option(world, process, method, what)
+                option = _option(world, process, method, *arguments)
                 world.take(option)
                 texts.append(option.text)
     run = finished(world, algorithm, texts)
@@ -472,20 +473,28 @@ def retrace(
             faults.append(f"snapshot {id}: stored is {found}, and recorded was {run.snapshots[id]}")
     if found != run.final:
         faults.append(f"the run was ended in {found}, and was in {run.final}")
+    faults += [f"the next step of {p}, {log[0]}, cannot be" for p, log in logs.items() if log]
     return run, faults
 
 
-def _is_possible(world: World, method: str, what: Any) -> bool:
-    if method in ("begin", "end"):
-        return all(id in world.complete for id in world.ids if id < what + (method == "end"))
-    return method != "deliver" or bool(world.channels[what])
+def _whose_turn(world: World, logs: Mapping[str, deque[Step]]) -> list[str]:
+    ahead = {process: log[0] for process, log in logs.items() if log}
+    ready = [process for process, step in ahead.items() if _is_possible(world, *step)]
+    return ready or [process for process, step in ahead.items() if step[0] in ORDERS]
 
 
-def _option(world: World, process: str, method: str, what: Any) -> Option:
+def _is_possible(world: World, method: str, arguments: Any) -> bool:
+    if method in ORDERS:
+        last = arguments[0] if method == "end" else arguments[0] - 1
+        return all(id in world.complete for id in world.ids if id <= last)
+    return method != "deliver" or len(world.channels[arguments[0]]) > arguments[1]
+
+
+def _option(world: World, process: str, method: str, what: Any, *more: Any) -> Option:
     if method == "deliver":
-        return world._delivery(what, 0, world.channels[what][0])
+        return world._delivery(what, more[0], world.channels[what][more[0]])
     if method == "act":
-        action = Action(*what)
+        action = Action(what, *more)
         names = world._names(action.label, len(action.sends))
         return Option(_in_words(process, action, names), process, method, (action, names))
     verb = "records" if method == "begin" else "steps"
@@ -535,6 +544,8 @@ def run_on_sockets(
     `if __name__ == "__main__":`, for the new OS processes import it.
     """
     first = named(system, initiators) or [next(iter(system.processes))]
+    if strangers := {*kill.values()} - {*system.processes}:
+        raise ValueError(f"there is no process {strangers.pop()} to be killed")
     snapshots, to_kill, lines, secret = dict[int, Snapshot](), dict(kill), list[str](), token_hex()
 
     def say(line: str) -> None:
@@ -551,7 +562,7 @@ def run_on_sockets(
             where = f"snapshot {restored}" if restored else "the beginning"
             say(f"incarnation {number} starts from {where}")
             life = Incarnation(system, coordinator, first, snapshots, to_kill, say)
-            post = algorithm, opened.path, opened._disk, restored, seed
+            post = algorithm, opened.path, opened.disk, restored, seed
             try:
                 with ThreadPoolExecutor(1) as pool:  # a notebook has a loop already in this one
                     try:
