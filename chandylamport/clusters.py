@@ -24,6 +24,20 @@ class Cluster:
     """Processes under a coordinator: they take snapshots, crash, go back to the last, and go on.
 
     One that starts on a store with a complete snapshot goes on from there.
+
+    >>> import chandylamport as cl
+    >>> from tempfile import TemporaryDirectory
+    >>> bank = cl.System(cl.accounts(p=50, q=50, transfers=9), cl.Fifo(cl.complete("pq")))
+    >>> with TemporaryDirectory() as path, cl.Store(path) as store:
+    ...     cluster = Cluster(bank, store, every=10)
+    ...     cluster.run(50)
+    ...     cluster.crash("q")
+    ...     cluster.recover()
+    >>> print(*cluster.story, sep="\\n")
+      10  snapshot 1 begins
+      43  snapshot 1 is complete
+      46  q crashes
+      46  everybody starts from snapshot 1
     """
 
     def __init__(
@@ -77,9 +91,9 @@ class Cluster:
         ]
         found = [option for option in found if option.process not in self.down]
         first = {ack[0]: ack for ack in reversed(self.acknowledgements)}  # in order, for each
-        for process, ack in first.items():
-            text = f"the coordinator hears that {process} has stored snapshot {ack[1]}"
-            found.append(Option(text, process, "hear", (ack,)))
+        for process, id, receipt in first.values():
+            text = f"the coordinator hears that {process} has stored snapshot {id}"
+            found.append(Option(text, process, "hear", (id, receipt)))
         return found
 
     def step(self) -> bool:
@@ -135,10 +149,9 @@ class Cluster:
         except OSError as error:
             self._carry_out(self.coordinator.fail(id, f"{process} cannot write: {error}"))
 
-    def hear(self, process: str, acknowledgement: tuple[str, int, Receipt]) -> None:
+    def hear(self, process: str, id: int, receipt: Receipt) -> None:
         """Let an acknowledgement arrive at the coordinator."""
-        self.acknowledgements.remove(acknowledgement)
-        _, id, receipt = acknowledgement
+        self.acknowledgements.remove((process, id, receipt))
         self._carry_out(self.coordinator.acknowledge(id, process, receipt))
 
     def end(self, process: str, id: int) -> None:
@@ -155,7 +168,10 @@ class Cluster:
 
     def crash(self, process: str) -> None:
         """Let a process stop: whether anybody notices is another matter."""
-        self.down |= set(named(self.world.system, [process]))
+        if process not in self.world.states:
+            there = ", ".join(self.world.states)
+            raise ValueError(f"there is no process {process} to crash, only {there}")
+        self.down.add(process)
         self._say(f"{process} crashes")
 
     def recover(self) -> None:
@@ -176,9 +192,7 @@ class Cluster:
         """Let processes join or leave: states and channels of those who stay go on."""
         world, fresh = self.world, World(system, self.recorders, ())
         if lost := [c for c in world.now().channels if c not in fresh.channels]:
-            raise ValueError(
-                f"messages are under way in {lost[0]}: who leaves must take them first"
-            )
+            raise ValueError(f"messages are under way in {lost[0]}: who leaves takes them first")
         owed = {p: getattr(own.unstarted, "owed", Counter()) for p, own in world.recorders.items()}
         for gone in owed.keys() - fresh.states.keys():  # what it counted, somebody else has to know
             for heir in [process for process in owed if process in fresh.states][:1]:
@@ -204,6 +218,8 @@ class Cluster:
                 raise ValueError(f"snapshot {id} is of {members}: give the system of these")
             system = restore(self.systems[frozenset(snapshot.states)], snapshot)
             self._say(f"everybody starts from snapshot {id}")
+        elif self.time:
+            self._say("everybody starts from the beginning")
         self.coordinator.members = tuple(system.processes)
         self.coordinator.due = self.time + self.coordinator.every
         return World(system, self.recorders, ())

@@ -109,6 +109,15 @@ class Coordinator:
 
     Its memory is the store. One that starts again on the same store finds the complete snapshots,
     collects the others, and goes on with ids that nobody has used.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as path, Store(path) as store:
+    ...     coordinator = Coordinator(store, ["p"], every=10, timeout=5, tolerated=1)
+    ...     for now in (10, 15, 20):
+    ...         print(*coordinator.tick(now))
+    snapshot 1 begins
+    snapshot 1 is aborted: nothing from p after 5; is somebody down, or the time too short?
+    snapshot 2 begins
     """
 
     def __init__(

@@ -176,6 +176,7 @@ def trial(cluster: Watched, steps: int, disaster: Callable[[Watched], None]) -> 
             comes_to_a_good_end(cluster)
             return True
     assert len(cluster.told) >= 3, "the calm run has several snapshots"
+    assert [*cluster.world.truth] == [max(cluster.told)], "and only the last is remembered"
     return False
 
 
@@ -510,6 +511,30 @@ def test_a_part_that_cannot_be_written_fails_the_snapshot_and_not_the_next(tmp_p
             cluster.run()
 
 
+def test_who_has_to_hear_of_an_abort_hears_of_it_though_the_next_snapshot_cannot_begin(tmp_path):
+    disk = Faulty(0, OSError(errno.ENOSPC, "no space left"))
+    with cl.Store(tmp_path, disk=disk) as store:
+        cluster = cl.Cluster(AB, store, tolerated=1)
+        cluster.snapshot()
+        play(cluster, "p records 1")
+        cluster._carry_out(cluster.coordinator.abort(1, "for no reason"))
+        disk.at = disk.done + 1
+        cluster.snapshot()
+        assert last(cluster).startswith("a snapshot cannot begin: the store cannot write: ")
+        play(cluster, "p hears that snapshot 1 is over")
+        assert cluster.world.recorders["p"].recorders == {}
+
+
+def test_after_a_crash_the_next_snapshot_is_not_due_at_once(tmp_path):
+    cluster = cluster_of(tmp_path, AB, every=20)
+    cluster.time = 19
+    cluster.crash("p")
+    cluster.recover()
+    assert last(cluster) == "everybody starts from the beginning"
+    assert cluster.coordinator.tick(20) == []
+    assert cluster.coordinator.tick(39)
+
+
 def test_a_new_cluster_on_the_same_store_goes_on_from_there(tmp_path):
     first = cluster_of(tmp_path, AB)
     with first.store:
@@ -535,7 +560,7 @@ def test_a_store_of_other_processes_is_refused(tmp_path):
 
 
 def test_who_is_not_there_cannot_crash(tmp_path):
-    with pytest.raises(ValueError, match="there is no process z"):
+    with pytest.raises(ValueError, match="there is no process z to crash, only p, q"):
         cluster_of(tmp_path, AB).crash("z")
 
 
