@@ -97,6 +97,7 @@ class Tape(Disk):
         super().__init__(sync=False)
         self.root, self.now = root, deepcopy(start or Moment())
         self.moments = [deepcopy(self.now)]
+        self.broken = False  # then it fails behind the renaming of a manifest
 
     def _place(self, path: Path) -> tuple[dict[str, int | None], str]:
         parent = path.parent.relative_to(self.root)
@@ -131,6 +132,8 @@ class Tape(Disk):
             names, name = self._place(path)
             self.now.durable_content[names[name]] = self.now.content[names[name]]
         self._done("fsync", path)
+        if self.broken and (path / "manifest.json").exists():
+            raise OSError("no space left on device")  # and yet it may be durable
 
     def rename(self, old: Path, new: Path) -> None:
         super().rename(old, new)
@@ -250,10 +253,17 @@ def scenario(root: Path, disk: Tape, store_class: type[Store]) -> None:
         receipts["p"] = store.write(id, "p", parts_of(3)["p"])
         commit(id, receipts, parts_of(3))
         commit(*begin(parts_of(4)), parts_of(4))
-        begin(parts_of(5))
+        id, receipts = begin(parts_of(5))
+        disk.broken = True
+        with pytest.raises(OSError, match="no space left"):
+            commit(id, receipts, parts_of(5))
+        disk.broken = False
+        store.abort(id)
+        del now.parts[id]
+        begin(parts_of(6))
     with store_class(root / "store", keep=2, disk=disk) as store:
-        commit(*begin(parts_of(6)), parts_of(6))
-        store.abort(begin(parts_of(7))[0])
+        commit(*begin(parts_of(7)), parts_of(7))
+        store.abort(begin(parts_of(8))[0])
     disk.note()
 
 
@@ -331,6 +341,7 @@ class Matrix:
         rmtree(root)
 
 
+@pytest.mark.slow
 def test_after_a_crash_at_any_step_the_last_complete_snapshot_is_there_and_nothing_else(memory):
     matrix = Matrix(memory)
     assert list(matrix.faults()) == []
@@ -348,7 +359,7 @@ def impatient(forgets: Callable[[Path], bool]) -> type[Tape]:
 
     class Impatient(Tape):
         def fsync(self, path: Path) -> None:
-            if not forgets(path):
+            if self.broken or not forgets(path):
                 super().fsync(path)
 
     return Impatient
@@ -484,6 +495,7 @@ def assert_damaged(store: Store, file: Path) -> str:
     return str(caught.value).removeprefix(f"{file}: ")
 
 
+@pytest.mark.slow
 def test_every_byte_that_is_flipped_shows(two: Store):
     flipped = 0
     for file in files_of(two, 2):
@@ -501,12 +513,15 @@ def test_every_byte_that_is_flipped_shows(two: Store):
     assert two.ids() == (1, 2)
 
 
+@pytest.mark.slow
 def test_every_file_that_is_cut_off_or_longer_shows(two: Store):
     for file in files_of(two, 2):
         data = file.read_bytes()
         for wrong in (*(data[:length] for length in range(len(data))), data + b"\n", data + data):
             replace_by(file, wrong)
-            assert_damaged(two, file)
+            error = assert_damaged(two, file)
+            if file.name != "manifest.json":
+                assert error == f"it has {len(wrong)} bytes instead of {len(data)}"
             assert two.ids() == (1,)
         replace_by(file, data)
     assert two.ids() == (1, 2)
@@ -537,6 +552,20 @@ def test_what_is_not_a_file_is_refused_in_its_place(two: Store, tmp_path: Path):
             assert assert_damaged(two, file) == "it is missing, or not a file"
             file.rmdir() if file.is_dir() else file.unlink()
             file.write_bytes(data)
+    assert two.ids() == (1, 2)
+
+
+def test_a_file_that_the_disk_does_not_give_is_damaged(two: Store, monkeypatch):
+    for file in files_of(two, 2):
+
+        def fail(path: Path, file: Path = file, read: Callable = Path.read_bytes) -> bytes:
+            if path == file:
+                raise OSError(5, "Input/output error")
+            return read(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", fail)
+            assert assert_damaged(two, file) == "[Errno 5] Input/output error"
     assert two.ids() == (1, 2)
 
 
@@ -694,6 +723,23 @@ def test_a_piece_that_did_not_change_is_the_same_file(two: Store):
     assert sum(f.suffix == ".piece" for f in files_of(two, 2)) == 4
 
 
+def test_the_last_snapshot_is_the_one_to_share_with(two: Store):
+    take(two, {"p": parts_of(2)["p"]})
+    pieces = [file for file in files_of(two, 3) if file.suffix == ".piece"]
+    assert all(piece.samefile(two.path / "00000002" / piece.name) for piece in pieces)
+
+
+def test_a_part_that_is_written_again_writes_only_what_has_changed(memory: Path):
+    with Store(memory / "store", disk=Scale()) as store:
+        id = store.begin("p")
+        store.write(id, "p", parts_of(1)["p"])
+        before, store.disk.written = store.disk.written, 0
+        store.write(id, "p", parts_of(1)["p"])
+        assert store.disk.written == 0
+        store.write(id, "p", parts_of(2)["p"])
+        assert 0 < store.disk.written < before / 1.5
+
+
 def test_a_snapshot_does_without_the_older_ones(two: Store):
     for version in range(3, 9):
         take(two, parts_of(version))
@@ -846,6 +892,49 @@ def test_a_late_part_does_no_harm(two: Store):
     assert two.latest() == (4, assemble(parts_of(4)))
 
 
+class Busy(Disk):
+    """A late process is at work in what is being removed."""
+
+    def remove(self, path: Path) -> None:
+        super().remove(path)
+        super().remove(path)  # it was quicker
+
+    def rmdir(self, path: Path) -> None:
+        (path / "p.part.json.tmp").touch()
+        super().rmdir(path)
+
+
+def test_a_late_process_does_not_disturb_the_collection(two: Store):
+    two.disk = Busy(sync=False)
+    write_part(two.path, two.begin("p"), "p", parts_of(3)["p"], QUICK)
+    two.abort(3)
+    take(two, parts_of(4))
+    assert two.ids() == (2, 4)
+    two.disk = QUICK
+    for _ in range(2):
+        two.collect()
+    assert sorted(d.name for d in two.path.iterdir()) == ["00000002", "00000004", "LOCK"]
+
+
+def test_a_foreign_directory_does_not_disturb_the_collection(two: Store):
+    (two.path / "00000001" / "of somebody else").mkdir()
+    assert two.ids() == (1, 2)
+    take(two, parts_of(3))
+    take(two, parts_of(4))
+    assert two.ids() == (3, 4)
+
+
+def test_a_disk_is_waited_for_unless_it_need_not_be(tmp_path: Path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(os, "fsync", waited.append)
+    with Store(tmp_path / "fast", disk=QUICK) as store:
+        take(store, parts_of(1))
+    assert not waited
+    with Store(tmp_path / "safe") as store:
+        take(store, parts_of(1))
+    assert len(waited) > 10
+
+
 class Interrupted(Disk):
     """Calls something in the middle of writing a part."""
 
@@ -877,24 +966,6 @@ def test_the_snapshot_with_the_shared_pieces_may_be_collected_while_a_part_is_wr
         store.commit(late, {"p": write_part(store.path, late, "p", parts_of(3)["p"], disk)})
         assert store.ids() == (late,)
         assert store.read(late) == {"p": parts_of(3)["p"]}
-
-
-class FullDisk(Disk):
-    """Fails behind the renaming of a manifest, so that nobody knows whether it is durable."""
-
-    def fsync(self, path: Path) -> None:
-        if (path / "manifest.json").exists():
-            raise OSError("no space left on device")
-
-
-def test_what_is_given_up_behind_its_manifest_is_not_offered(two: Store):
-    id = two.begin("p")
-    receipts = {"p": two.write(id, "p", LocalSnapshot(0, {}))}
-    two.disk = FullDisk(sync=False)
-    with pytest.raises(OSError, match="no space left"):
-        two.commit(id, receipts)
-    two.abort(id)
-    assert two.ids() == (1, 2)
 
 
 def test_a_value_that_would_not_come_back_is_refused_before_anything_is_complete(two: Store):
@@ -950,6 +1021,7 @@ def test_whatever_a_process_is_called_it_gets_a_file_of_its_own_in_the_directory
         assert "p.part.json" in stored
         assert "%50.part.json" in stored
         assert "a%2fb.part.json" in stored
+        assert "%2e%2e.part.json" in stored
 
 
 @pytest.mark.parametrize("name", ["", "x" * 241, "中" * 27, "\ud83d"])
@@ -968,6 +1040,20 @@ def test_a_second_writer_is_refused_until_the_first_one_closes(two: Store):
     two.close()
     with Store(two.path, disk=QUICK) as store:
         assert store.ids() == (1, 2)
+
+
+class Broken(Disk):
+    def fsync(self, path: Path) -> None:
+        raise OSError("this disk is broken")
+
+
+def test_a_store_that_cannot_be_opened_is_not_locked(two: Store):
+    two.close()
+    with pytest.raises(OSError, match="this disk is broken") as caught:
+        Store(two.path, disk=Broken())
+    with Store(two.path, disk=QUICK) as store:
+        assert store.ids() == (1, 2)
+    assert caught  # and with it, all that was at work then
 
 
 WRITER = """
