@@ -133,9 +133,8 @@ class Cluster:
             return
         self.world.take(option)
         self.faults = {**self.world.faults, **self.faults}
-        reports, self.world.reports = self.world.reports, ()
-        for process, report in reports:
-            if isinstance(report, TooMuchInTransit):
+        for process, report in self.world.reports:
+            if isinstance(report, TooMuchInTransit):  # without effect when it was heard already
                 why = f"{process} has logged {report.logged} messages, more than it may"
                 self._carry_out(self.coordinator.fail(report.id, why))
 
