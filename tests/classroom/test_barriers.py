@@ -8,7 +8,8 @@ import pytest
 
 import chandylamport as cl
 from chandylamport.classroom import NotYet, check
-from chandylamport.classroom.exercises.barriers import ALIGNED, R12, back_edges
+from chandylamport.classroom.exercises.barriers import ALIGNED, R11, R12, back_edges
+from chandylamport.classroom.exercises.recovery import Job, Outside, Story, crashes
 from chandylamport.classroom.trials import trials
 
 ROOT = Path(__file__).parents[2]
@@ -104,3 +105,60 @@ def test_barriers_that_go_round_for_ever_are_refused():
                 self.pass_on(port)
 
     assert "goes on and on" in str(refused("Cyclic", PassesEachBarrierOn, TWO))
+
+
+# --- 09b -----------------------------------------------------------------------------------------
+
+
+def test_a_job_crashes_with_no_one_and_two_complete_checkpoints_and_with_records_in_flight():
+    found = list(crashes(eval(R11, {"cl": cl})))
+    complete = [sum(s is not None for s in crash.checkpoints.values()) for crash in found]
+    assert {*complete} == {0, 1, 2}
+    assert any(crash.checkpoints.get(2) is None and crash.last for crash in found)
+    assert any(crash.last and crash.last.channels for crash in found)
+
+
+def test_a_job_refuses_what_it_does_not_have():
+    system = eval(R11, {"cl": cl})
+    job = Job(system, next(crashes(system)))
+    for call in (
+        lambda: job.set_state("a", (0, ())),
+        lambda: job.put(("op", "a"), ["x"]),
+        lambda: job.start("op", 0),
+        lambda: job.start("a", (0, ())),
+    ):
+        with pytest.raises(ValueError, match=r"there is no|is no operator|start takes a source"):
+            call()
+
+
+def test_a_failed_recovery_is_told_with_its_crash_and_drawn_as_it_goes_on():
+    problem = refused("recover", TRIALS["restores states and offsets"])
+    assert str(problem).startswith("After a crash behind step ")
+    assert problem.picture is not None
+    space = {"cl": cl}
+    exec(problem.about, space)
+    assert any(space["run"].snapshots.values())
+
+
+def test_a_story_goes_on_behind_the_last_complete_checkpoint_and_decides_it_once():
+    story = Story(TRIALS["WithTuples"], "a | b + c ! | + !")
+    assert story.play((4,)) == ""  # behind the decision, before the sink hears of it
+    wrote = [line for line in story.lines if "write" in line]
+    assert wrote == [f"sink.write('{record}')" for record in "abbc"]
+    assert [line for line in story.lines if "is complete" in line] == [
+        "# the coordinator: checkpoint 1 is complete",
+        "# the coordinator: checkpoint 2 is complete",
+    ]
+    assert story.outside.visible == ["a", "b", "c"]
+
+
+def test_a_failed_sink_is_handed_over_as_code_that_shows_it_again():
+    problem = refused("Sink", TRIALS["BeginsWithNothing"])
+    space = {"Outside": Outside, "Sink": TRIALS["BeginsWithNothing"]}
+    exec(problem.about, space)
+    assert space["outside"].visible == ["b", "c"]
+
+
+def test_a_sink_without_a_method_is_refused():
+    three = dict.fromkeys(("write", "on_barrier", "on_complete"), print)
+    assert "has no method recover" in str(refused("Sink", type("Three", (), three)))

@@ -10,6 +10,7 @@ from . import (
     lattice,
     markers,
     proof,
+    recovery,
     runs,
     termination,
 )
@@ -41,6 +42,8 @@ EXERCISES = {
         barriers.ALIGNED,
         barriers.UNALIGNED,
         barriers.REPLAYED,
+        recovery.RECOVER,
+        recovery.SINK,
         barriers.CYCLIC,
     )
 }
