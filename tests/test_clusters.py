@@ -393,7 +393,7 @@ def test_the_crashes_bring_to_light_what_is_wrong(
 ):
     kind = wrong if part is None else Watched
     if part is not None:
-        monkeypatch.setattr(f"chandylamport.clusters.{part}", wrong)
+        monkeypatch.setitem(cl.Cluster.__init__.__globals__, part, wrong)
         monkeypatch.setattr(cl, part, wrong)
     verdicts: Counter[str] = Counter()
     for steps in range(60):
