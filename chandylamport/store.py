@@ -312,7 +312,6 @@ class Store(AbstractContextManager["Store"]):
         if keep < 1:
             raise ValueError(f"keep={keep} would keep no snapshot to restore; take 1 or more")
         self.path, self.keep, self.disk = Path(path), keep, disk
-        self._disk = disk
         self._running: dict[int, frozenset[str]] = {}  # begun here: the members
         for made in (*reversed(self.path.parents), self.path):
             if not made.exists():
