@@ -54,9 +54,9 @@ class Aligned(AtLeastOnce):
         port.hold(channel)
         super().marker_receiving_rule(port, channel)
         if self.recorded:
-            self.abort(port)
+            self.release_all(port)
 
-    def abort(self, port: Any) -> None:
-        """Release what is held."""
+    def release_all(self, port: Any) -> None:
+        """Take from every input again."""
         for channel in self.came:
             port.release(channel)

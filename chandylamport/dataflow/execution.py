@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..clusters import Cluster
-from ..recorder import Id, Recorder, Snapshot
+from ..recorder import Id, LocalSnapshot, Recorder, Snapshot
 from ..simulator import Option
 from ..store import Disk, Store
 from ..systems import Action
@@ -29,16 +29,16 @@ class Outside:
         """Nothing has been written."""
         self.visible: list[Record] = []
         self.under_key: dict[Any, Record] = {}
-        self.staged: dict[tuple[str, Id], tuple[int, tuple[Record, ...]]] = {}
-        self.committed: Counter[str] = Counter()  # how many records of each sink are visible
+        self.staged: dict[int, tuple[int, tuple[Record, ...]]] = {}  # by checkpoint
+        self.committed = 0  # how many records transactions have made visible
 
-    def commit(self, sink: str, id: Id) -> int:
-        """Make a transaction visible, once; say how many records of this sink are visible now."""
-        first, records = self.staged.get((sink, id), (0, ()))
-        self.staged = {key: waiting for key, waiting in self.staged.items() if key[0] != sink}
-        self.visible += records[max(self.committed[sink] - first, 0) :]
-        self.committed[sink] = max(self.committed[sink], first + len(records))
-        return self.committed[sink]
+    def commit(self, id: int) -> int:
+        """Make a transaction visible, once; say how many records transactions have made visible."""
+        first, records = self.staged.get(id, (0, ()))
+        self.staged = {newer: held for newer, held in self.staged.items() if newer > id}
+        self.visible += records[max(self.committed - first, 0) :]
+        self.committed = max(self.committed, first + len(records))
+        return self.committed
 
 
 class Execution(Cluster):
@@ -46,9 +46,9 @@ class Execution(Cluster):
 
     def __init__(self, deployment: Deployment, store: Store, **options: Any) -> None:
         """Deploy a flow on a store; options are those of a cluster."""
-        self.sinks, self.outside = deployment.sinks, Outside()
-        self.in_two_phases = {s for s, sink in self.sinks.items() if sink.kind == "transactional"}
-        self.to_commit: dict[str, int] = {}
+        task: Any = deployment.system.processes[deployment.sink]
+        self.sink, self.operator, self.outside = deployment.sink, task.operator, Outside()
+        self.to_commit: int | None = None
         self.checkpoints: dict[Id, Snapshot] = {}
         self.steps = self.crashes = 0
         super().__init__(
@@ -66,62 +66,59 @@ class Execution(Cluster):
 
     def options(self) -> list[Option]:
         """List what can happen now; a sink whose checkpoint is complete may commit."""
-        commits = [
-            Option(f"{sink} commits what is in checkpoint {id}", sink, "commit", (id,))
-            for sink, id in self.to_commit.items()
-        ]
-        return super().options() + commits
+        text = f"{self.sink} commits what is in checkpoint {self.to_commit}"
+        commit = [Option(text, self.sink, "commit", ())] if self.to_commit else []
+        return super().options() + commit
 
     def take(self, option: Option) -> None:
         """Let this happen, and with it what the world outside sees of it."""
         if option.method == "commit":
-            self.commit(option.process, *option.arguments)
+            self.commit()
             return
-        if option.process in self.sinks and option.method == "act":
-            self._hand_over(option.process)
+        if option.process == self.sink and option.method == "act":
+            self._hand_over()
         super().take(option)
-        id = self.coordinator.running
-        recorded = self.world.truth[id].states if id in self.world.truth else {}
-        for sink in recorded.keys() & self.in_two_phases:  # phase one: what it records, it stages
-            self.outside.staged.setdefault((sink, id), recorded[sink][0])
 
-    def _hand_over(self, sink: str) -> None:
-        operator, (_, ((_, record), *_), _) = self.sinks[sink], self.world.states[sink]
-        if operator.kind == "plain" and record != END:
+    def _hand_over(self) -> None:
+        _, ((_, record), *_), _ = self.world.states[self.sink]
+        if self.operator.kind == "plain" and record != END:
             self.outside.visible.append(record)
-        if operator.kind == "idempotent" and record != END:
-            self.outside.under_key[operator.key(record)] = record
+        if self.operator.kind == "idempotent" and record != END:
+            self.outside.under_key[self.operator.key(record)] = record
+
+    def store_part(self, process: str, id: int, part: LocalSnapshot) -> None:
+        """Phase one: what a transactional sink puts into a checkpoint, it stages outside."""
+        if process == self.sink and self.operator.kind == "transactional":
+            self.outside.staged[id] = part.state[0]
+        super().store_part(process, id, part)
 
     def completed(self, id: int) -> None:
-        """Phase two: let every sink commit, in a step of its own."""
+        """Phase two: let the sink commit, in a step of its own."""
         self.checkpoints[id] = self.world.complete[id]
-        self.to_commit = dict.fromkeys(self.in_two_phases, id)
+        self.to_commit = id if self.operator.kind == "transactional" else None
 
-    def commit(self, sink: str, id: int) -> None:
-        """Make a sink's transaction visible, and let the sink forget it."""
-        del self.to_commit[sink]
-        done = Action("commit", then=self.outside.commit(sink, id))
-        self.world.take(Option(f"{sink} does commit", sink, "act", (done, ())))
+    def commit(self) -> None:
+        """Make a transaction visible, and let the sink forget it."""
+        visible = self.outside.commit(self.to_commit or 0)
+        self.to_commit = None
+        done = Action("commit", then=visible)
+        self.world.take(Option(f"{self.sink} does commit", self.sink, "act", (done, ())))
 
     def fail(self) -> None:
-        """Let everything crash at once, and start from the last complete checkpoint."""
+        """Let everything crash at once, and start from the last complete checkpoint.
+
+        Perhaps the sink had not come to commit what is in it, so it does now; if it had, nothing
+        is repeated.
+        """
         self.crashes += 1
-        self.to_commit = {}
         self.recover()
         found = self.store.latest()
         restored = found[0] if found else 0
-        self.outside.staged = {
-            key: waiting for key, waiting in self.outside.staged.items() if key[1] == restored
-        }
-        if restored:
-            self.to_commit = dict.fromkeys(
-                self.in_two_phases, restored
-            )  # perhaps it had not come to it
-        for sink, visible in self.outside.committed.items():
-            handed_over, waiting = self.world.states[sink][0]
-            if visible > handed_over + len(waiting):
-                newer = f"{visible} records of {sink} are visible that checkpoint {restored} lacks"
-                raise RuntimeError(f"{newer}: going on from there would repeat some of them")
+        self.to_commit = restored if restored in self.outside.staged else None
+        handed_over, waiting = self.world.states[self.sink][0]
+        if self.outside.committed > handed_over + len(waiting):
+            newer = f"{self.outside.committed} records are visible, more than checkpoint {restored}"
+            raise RuntimeError(f"{newer} knows of: going on from there would repeat some of them")
 
 
 def execute(
@@ -138,7 +135,9 @@ def execute(
 ) -> Execution:
     """Carry a flow out to its end, with a checkpoint every so many steps and one at the end.
 
-    After each of the steps `crash_at`, everything crashes and starts from the last checkpoint.
+    After each of the steps `crash_at`, everything crashes and starts from the last checkpoint. A
+    checkpoint that takes longer than `timeout` steps fails; as many as `tolerated` may, in a row.
+    Checkpoints go to a store of your own, which must be empty, or to one that is thrown away.
 
     >>> from chandylamport.dataflow import count, key_by, sink, source
     >>> flow = source(["to", "be", "or", "not", "to", "be"]) >> key_by(len, into=2) >> count()
@@ -147,10 +146,14 @@ def execute(
     (1, True)
     """
     ahead = sorted({crash_at} if isinstance(crash_at, int) else {*crash_at}, reverse=True)
+    if ahead and ahead[-1] < 0:
+        raise ValueError(f"crash_at={ahead[-1]}: steps are counted from 0")
     with ExitStack() as stack:
         if store is None:  # it is thrown away, so nothing needs to reach the disk
             directory = stack.enter_context(TemporaryDirectory())
             store = stack.enter_context(Store(directory, disk=Disk(sync=False)))
+        if store.latest() is not None:
+            raise ValueError(f"{store.path} has checkpoints of another execution: give a new store")
         execution = Execution(
             deploy(flow, barriers, capacity=capacity),
             store,
@@ -159,16 +162,16 @@ def execute(
             tolerated=tolerated,
             seed=seed,
         )
-        ended = False
+        last: int | None = None
         while True:
             if ahead and execution.steps == ahead[-1]:
                 ahead.pop()
                 execution.fail()
-                ended = False
+                last = None
             if execution.step():
                 execution.steps += 1
-            elif not ended:
-                execution.snapshot()
-                ended = True
-            else:
+            elif last in execution.checkpoints:
                 return execution
+            else:
+                execution.snapshot()
+                last = execution.coordinator.running

@@ -40,6 +40,8 @@ class Flow:
     again: Callable[[Record], bool] | None = None  # which records go round once more
 
     def __rshift__(self, step: Callable[[Flow], Flow]) -> Flow:
+        if isinstance(self.operator, Sink):
+            raise ValueError("a sink is the end of a flow: nothing comes out of it")
         return step(self)
 
     def upstream(self) -> list[Flow]:
@@ -111,7 +113,13 @@ def sum(value: Callable[[Record], Any] = lambda record: record) -> Step:
 
 def window(size: int, time: Callable[[Record], int]) -> Step:
     """Put out, for each key and stretch of time, the records in it, once every input is past it."""
-    return _next("window", Window(size, time), keyed=True)
+
+    def step(flow: Flow) -> Flow:
+        if any(other.again for other in flow.upstream()):
+            raise ValueError("a loop never says that it has ended: put the window before it")
+        return _next("window", Window(size, time), keyed=True)(flow)
+
+    return step
 
 
 def join(left: Flow, right: Flow) -> Flow:
@@ -138,7 +146,13 @@ def sink(kind: str = "transactional", *, key: Key = lambda record: record) -> St
     kinds = ("plain", "idempotent", "transactional")
     if kind not in kinds:
         raise ValueError(f"there is no sink {kind!r}, only {', '.join(kinds)}")
-    return lambda flow: Flow("sink", Sink(kind, key), (flow,))
+
+    def step(flow: Flow) -> Flow:
+        if flow.into > 1:
+            raise ValueError(f"a sink has one instance: key_by(…, into={flow.into}) cannot feed it")
+        return Flow("sink", Sink(kind, key), (flow,))
+
+    return step
 
 
 # --- as processes ---------------------------------------------------------------------------------
@@ -199,6 +213,8 @@ class Task:
 
     def _sends(self, outputs: Iterable[Record]) -> Iterator[tuple[str, Record]]:
         for record in outputs:
+            if record == END:
+                raise ValueError(f"{END} is what ends a stream: no record may look like it")
             for route in self.routes:
                 yield from route.send(record)
 
@@ -237,13 +253,16 @@ class Deployment:
     system: System
     algorithm: Callable[[], Recorder]
     sources: tuple[str, ...]
-    sinks: Mapping[str, Sink]
+    sink: str
 
 
 def deploy(
     flow: Flow, barriers: str | Callable[[], Recorder] = "aligned", *, capacity: int | None = None
 ) -> Deployment:
-    """Make processes of a flow: one for each instance, and channels of bounded capacity.
+    """Make processes of a flow: one for each instance, with channels between them.
+
+    A capacity bounds all channels but back-edges: in a cycle, full channels could wait for one
+    another. A recorder class of your own is asked whether barriers wait their turn (`in_order`).
 
     >>> flow = source(["to", "be"], ["or"]) >> key_by(len, into=2) >> count() >> sink()
     >>> list(deploy(flow).system.processes)
@@ -256,6 +275,9 @@ def deploy(
         raise ValueError(f"no barriers {barriers!r}: {', '.join(BARRIERS)}, or a recorder class")
     flows = flow.upstream()
     names = {one: _names(one, flows) for one in flows}
+    tasks_of = [task for own in names.values() for task in own]
+    if twice := [task for task in tasks_of if tasks_of.count(task) > 1]:
+        raise ValueError(f"two tasks have the name {twice[0]}: give a source another name")
     routes = {
         task: [*_routes(one, number, names)]
         for one, tasks in names.items()
@@ -287,7 +309,7 @@ def deploy(
         System(tasks, Fifo([*links], capacities=bounded)),
         algorithm,
         tuple(name for name, task in tasks.items() if isinstance(task.operator, Source)),
-        {name: task.operator for name, task in tasks.items() if isinstance(task.operator, Sink)},
+        names[flow][0],
     )
 
 

@@ -82,7 +82,8 @@ class Reduce:
 class Window:
     """Collects the values of each key by their time, and puts a window out when it is over.
 
-    It is over when every input has come to a later time, or to its end. Times do not go back.
+    It is over when every input has come to a later time, or to its end; so the times of one input
+    must not go back. Its values are put out sorted.
     """
 
     size: int
@@ -95,7 +96,10 @@ class Window:
             memory = memory.put(origin.task, END)
         else:
             key, value = record
-            now = self.time(value)
+            now, last = self.time(value), memory.get(origin.task)
+            if last is not None and now < last:
+                late = f"{value!r} comes from {origin.task} after the time {last}"
+                raise ValueError(f"{late}: its window may be over; sort each partition by time")
             at = (key, now - now % self.size)
             memory = memory.put(at, (*memory.get(at, ()), value)).put(origin.task, now)
         times = [memory.get(task) for task in origin.tasks]

@@ -137,7 +137,7 @@ class HoldsTheOthers(AtLeastOnce):
 class NeverReleases(Aligned):
     """Holds the inputs whose barrier has come, for ever."""
 
-    def abort(self, port: Any) -> None:
+    def release_all(self, port: Any) -> None:
         pass
 
 
@@ -148,7 +148,7 @@ class ReleasesTheLast(Aligned):
         self.last = channel
         super().marker_receiving_rule(port, channel)
 
-    def abort(self, port: Any) -> None:
+    def release_all(self, port: Any) -> None:
         port.release(self.last)
 
 
@@ -161,7 +161,7 @@ class RecordsLater(Aligned):
         port.hold(channel)
         self.came.add(channel)
         if self.came == {*port.inputs}:
-            self.abort(port)
+            self.release_all(port)
             self.due = not self.recorded
 
     def on_receive(self, port: Any, channel: Channel, wire: Wire) -> Payload | None:
@@ -222,7 +222,7 @@ class WaitsForTwo(Aligned):
         if not self.recorded and len(self.came) == 2:
             self.marker_sending_rule(port)
             self.open = set()
-            self.abort(port)
+            self.release_all(port)
 
 
 ALIGNED = Exercise(
