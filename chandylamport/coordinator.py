@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .chandy_lamport import ChandyLamport
 from .events import Channel
@@ -44,10 +44,9 @@ class Latest(Overlapping):
         """Forget a snapshot and all before it: it is stored, or will never be."""
         self.over = max(self.over, _number(id))
         for old in [old for old in self.recorders if _number(old) <= self.over]:
-            del self.recorders[old]
-            port: Any = ports(old)
-            for channel in port.inputs:
-                port.release(channel)
+            given_up, port = self.recorders.pop(old).result() is None, ports(old)
+            for channel in port.inputs if given_up else ():
+                getattr(port, "release", bool)(channel)  # whatever it has held
 
     def begin(self, ports: Ports, id: Id) -> None:
         """Initiate the snapshot of this id, unless it is over."""

@@ -31,7 +31,9 @@ def in_a_dataflow(algorithm, seed, tmp_path):
     words = ["to", "be", "or", "not"], ["that", "is", "to", "be"]
     flow = cl.source(*words) >> cl.key_by(len, into=2) >> cl.count() >> cl.sink()
     right = cl.execute(flow).output
-    crashed = cl.execute(flow, barriers=algorithm, every=25, crash_at=80, seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(BARRIERS, "unaligned", algorithm)
+        crashed = cl.execute(flow, barriers="unaligned", every=25, crash_at=80, seed=seed)
     return crashed.output != right and crashed.faults
 
 

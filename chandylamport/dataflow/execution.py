@@ -59,6 +59,10 @@ class Execution(Cluster):
             **options,
         )
 
+    def __repr__(self) -> str:
+        done = f"{self.steps} steps, {self.crashes} crashes, {len(self.checkpoints)} checkpoints"
+        return f"<Execution: {done}, {self.output.total()} records put out>"
+
     @property
     def output(self) -> Counter[Record]:
         """What the world outside has, as a multiset."""
@@ -152,6 +156,8 @@ def execute(
         if store is None:  # it is thrown away, so nothing needs to reach the disk
             directory = stack.enter_context(TemporaryDirectory())
             store = stack.enter_context(Store(directory, disk=Disk(sync=False)))
+        if not isinstance(store, Store):
+            raise TypeError("give the store as cl.Store(path)")
         if store.latest() is not None:
             raise ValueError(f"{store.path} has checkpoints of another execution: give a new store")
         execution = Execution(

@@ -42,7 +42,12 @@ class Flow:
     def __rshift__(self, step: Callable[[Flow], Flow]) -> Flow:
         if isinstance(self.operator, Sink):
             raise ValueError("a sink is the end of a flow: nothing comes out of it")
+        if step in STEPS:
+            raise TypeError(f"write >> {step.__name__}(…), with its arguments in parentheses")
         return step(self)
+
+    def __repr__(self) -> str:
+        return " → ".join(f"{one.name}×{one.instances}" for one in self.upstream())
 
     def upstream(self) -> list[Flow]:
         """List the operators, each after those that it gets its records from."""
@@ -62,6 +67,8 @@ def source(*partitions: Iterable[Record], name: str = "source") -> Flow:
     >>> source(["to", "be"], ["or", "not"]).instances
     2
     """
+    if not all(isinstance(part, Iterable) for part in partitions):
+        raise TypeError("give each partition as a list: source([1, 2], [3])")
     held = tuple(tuple(part) for part in partitions)
     if not held or any(END in part or None in part for part in held):
         raise ValueError(f"a source needs a list of records, and none of them is None or {END}")
@@ -115,6 +122,8 @@ def window(size: int, time: Callable[[Record], int]) -> Step:
     """Put out, for each key and stretch of time, the records in it, once every input is past it."""
 
     def step(flow: Flow) -> Flow:
+        if size < 1:
+            raise ValueError(f"a window of size {size} holds no time: take 1 or more")
         if any(other.again for other in flow.upstream()):
             raise ValueError("a loop never says that it has ended: put the window before it")
         return _next("window", Window(size, time), keyed=True)(flow)
@@ -154,6 +163,8 @@ def sink(kind: str = "transactional", *, key: Key = lambda record: record) -> St
 
     return step
 
+
+STEPS: Sequence[Any] = (map, filter, key_by, count, sum, window, loop, sink)  # they make a step
 
 # --- as processes ---------------------------------------------------------------------------------
 
@@ -271,6 +282,8 @@ def deploy(
     if not isinstance(flow, Flow) or not isinstance(flow.operator, Sink):
         raise TypeError("a flow begins with a source and ends in a sink: … >> sink()")
     algorithm: Any = BARRIERS.get(barriers) if isinstance(barriers, str) else barriers
+    if not callable(algorithm) and algorithm is not None:
+        raise TypeError(f"give the class {type(algorithm).__name__} itself, not an object of it")
     if algorithm is None:
         raise ValueError(f"no barriers {barriers!r}: {', '.join(BARRIERS)}, or a recorder class")
     flows = flow.upstream()

@@ -145,6 +145,28 @@ def to_key(n):
         (lambda: cl.source([1]) >> cl.key_by(abs, into=0), "at least one instance"),
         (lambda: cl.source([1]) >> cl.key_by(abs, into=2) >> cl.key_by(abs, into=2), "two key_by"),
         (lambda: cl.join(cl.source([1]), cl.source([2])), "join works on keys"),
+        (lambda: cl.source([1]) >> cl.sink() >> cl.map(abs), "a sink is the end"),
+        (lambda: cl.source([1]) >> cl.key_by(abs, into=2) >> cl.sink(), "one instance"),
+        (lambda: cl.source([1]) >> cl.key_by(abs, into=1) >> cl.window(0, abs), "size 0"),
+        (
+            lambda: (
+                cl.source([1])
+                >> cl.loop(abs, again=lambda n: False)
+                >> cl.key_by(abs, into=1)
+                >> cl.window(5, abs)
+            ),
+            "put the window before it",
+        ),
+        (
+            lambda: cl.deploy(
+                cl.join(
+                    cl.source([1], [2], name="s") >> cl.key_by(abs, into=1),
+                    cl.source([3], name="s-1") >> cl.key_by(abs, into=1),
+                )
+                >> cl.sink()
+            ),
+            "two tasks have the name s-1",
+        ),
         (lambda: cl.sink("twice"), "no sink 'twice', only plain, idempotent, transactional"),
         (lambda: cl.deploy(cl.source([1]) >> cl.sink(), "alined"), "no barriers 'alined': aligned"),
     ],
@@ -152,6 +174,37 @@ def to_key(n):
 def test_what_cannot_be_a_flow_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cl.source(1, 2), "give each partition as a list"),
+        (lambda: cl.source([1]) >> cl.key_by(abs, into=1) >> cl.count, r"write >> count\("),
+        (lambda: cl.deploy(cl.source([1]) >> cl.sink(), cl.Aligned()), "class Aligned itself"),
+        (lambda: cl.execute(cl.source([1]) >> cl.sink(), store="path"), r"cl.Store\(path\)"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()
+
+
+def test_times_that_go_back_are_refused():
+    late = cl.source([(7, "a"), (3, "a")]) >> cl.key_by(lambda r: r[1], into=1)
+    with pytest.raises(ValueError, match="sort each partition by time"):
+        cl.execute(late >> cl.window(5, lambda r: r[0]) >> cl.sink())
+
+
+def test_no_record_may_look_like_the_end():
+    with pytest.raises(ValueError, match="no record may look like it"):
+        cl.execute(cl.source([1]) >> cl.map(lambda n: ("end of stream",)) >> cl.sink())
+
+
+def test_a_flow_and_its_execution_say_what_they_are():
+    flow = cl.source([1, 2], [3]) >> cl.key_by(abs, into=3) >> cl.count() >> cl.sink()
+    assert repr(flow) == "source×2 → count×3 → sink×1"
+    assert repr(cl.execute(flow)).endswith("0 crashes, 1 checkpoints, 3 records put out>")
 
 
 def test_a_flow_has_to_end_in_a_sink():
