@@ -17,6 +17,7 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 
 import pytest
@@ -79,7 +80,7 @@ def test_ten_thousand_messages_are_photographed_rightly_while_they_fly(algorithm
     got = run_on_sockets(bank(2500), algorithm, store=store, every=0)
     assert got.faults == ()
     assert len(got.run.payloads) == 10_000
-    assert len(got.snapshots) > 3
+    assert len(got.snapshots) > 1
     assert {money(snapshot) for snapshot in (*got.snapshots.values(), got.final)} == {4 * RICH}
     assert any(snapshot.channels for snapshot in got.snapshots.values())
     assert not got.final.channels
@@ -233,7 +234,7 @@ def test_a_process_that_dies_again_and_again_is_given_up(store):
         if match := re.match(r"q listens on .* process (\d+)", line):
             os.kill(int(match[1]), signal.SIGKILL)
 
-    with pytest.raises(WorkerFailed, match="q has gone, 4 times in a row"):
+    with pytest.raises(WorkerFailed, match=r"[pqrs] has gone, 4 times in a row"):
         run_on_sockets(bank(10), store=store, log=kill)
 
 
@@ -252,6 +253,22 @@ def test_snapshots_that_are_never_complete_fail_the_run(store):
         run_on_sockets(one_way, store=store, initiators=["q"], timeout=0.1)
 
 
+@pytest.mark.parametrize("algorithm", [cl.ChandyLamport, cl.LaiYang])
+def test_what_is_late_of_an_aborted_snapshot_does_no_harm(algorithm, store, monkeypatch):
+    leaps = []  # of the clock, just after each second snapshot has begun
+
+    def log(line):
+        if re.fullmatch(r"snapshot \d*[13579] begins", line):
+            leaps.append(1000)
+
+    monkeypatch.setattr(sockets, "monotonic", lambda: monotonic() + sum(leaps))
+    got = run_on_sockets(bank(1000), algorithm, store=store, every=0, log=log)
+    assert got.faults == ()
+    aborted = [line for line in got.log if "is aborted" in line]
+    assert len(aborted) == len(leaps) > 1
+    assert all(id % 2 == 0 for id in got.snapshots)
+
+
 def test_a_marker_behind_a_message_that_nobody_takes_never_comes(store):
     deaf = {**cl.letters(p=[("q", "m")]), **cl.actors(cl.computation("q: a"))}
     with pytest.raises(SnapshotsFail, match=r"nothing from .*q"):
@@ -261,6 +278,8 @@ def test_a_marker_behind_a_message_that_nobody_takes_never_comes(store):
 @pytest.fixture
 def coordinator(tmp_path):
     """A coordinator in another process, whose log is read line by line."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("only Linux can wait for processes that are not our own children")
     script = tmp_path / "bank.py"
     script.write_text(
         "import sys, chandylamport as cl\n"
