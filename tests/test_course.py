@@ -250,3 +250,13 @@ def test_a_second_course_waits_for_the_first_and_uses_its_work(course):
     out, _ = second.communicate()
     assert out.splitlines()[-3:] == ["-m", "chandylamport", "doctor"]
     assert second.returncode == 7
+
+
+def test_an_environment_that_is_a_link_is_not_emptied(course, tmp_path):
+    precious = tmp_path / "elsewhere"
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    course.VENV.symlink_to(precious)
+    with pytest.raises(SystemExit, match="is a link: remove it"):
+        course.install("./course test")
+    assert (precious / "file").read_text() == "precious"
