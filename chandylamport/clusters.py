@@ -192,6 +192,9 @@ class Cluster:
         world, fresh = self.world, World(system, self.recorders, ())
         if lost := [c for c in world.now().channels if c not in fresh.channels]:
             raise ValueError(f"messages are under way in {lost[0]}: who leaves takes them first")
+        known = self.systems.setdefault(frozenset(system.processes), system)
+        if known.network != system.network:  # an older snapshot would not fit them
+            raise ValueError("the same members had other channels before: let one leave or join")
         owed = {p: getattr(own.unstarted, "owed", Counter()) for p, own in world.recorders.items()}
         for gone in owed.keys() - fresh.states.keys():  # what it counted, somebody else has to know
             for heir in [process for process in owed if process in fresh.states][:1]:
@@ -200,7 +203,6 @@ class Cluster:
             old = getattr(world, name)
             setattr(world, name, {key: old.get(key, new) for key, new in vars(fresh)[name].items()})
         world.system = system
-        self.systems[frozenset(system.processes)] = system
         self.over = {process: id for process, id in self.over.items() if process in world.states}
         self.down &= world.states.keys()
         self._say(f"the members are {', '.join(system.processes)}")

@@ -833,3 +833,12 @@ def test_who_has_crashed_and_left_may_come_again(tmp_path):
     cluster.snapshot()
     cluster.run()
     assert {*cluster.store.latest()[1].states} == {*"pqr"}
+
+
+def test_other_channels_between_the_same_members_are_refused(tmp_path):
+    accounts = cl.accounts(p=100, q=50, transfers=9)
+    with cl.Store(tmp_path, disk=cl.Disk(sync=False)) as store:
+        cluster = cl.Cluster(cl.System(accounts, cl.Fifo(cl.complete("pq"))), store)
+        with pytest.raises(ValueError, match="the same members had other channels"):
+            cluster.change(cl.System(accounts, cl.Unordered(cl.complete("pq"))))
+        assert list(cluster.world.channels) == cl.complete("pq")
