@@ -25,6 +25,7 @@ import pytest
 import chandylamport as cl
 from chandylamport import broken, sockets
 from chandylamport.coordinator import Latest, SnapshotsFail
+from chandylamport.dataflow.barriers import Aligned
 from chandylamport.encoding import encode
 from chandylamport.sockets import (
     LARGEST,
@@ -114,6 +115,16 @@ def test_a_message_waits_until_its_receiver_accepts_it(store):
     assert got.faults == ()
     assert got.final.states == {"p": 1, "q": 2, "r": 2, "s": 1}
     assert cl.count_consistent_cuts(got.run.computation) == cl.count_consistent_cuts(c)
+
+
+def test_an_algorithm_can_hold_an_input_so_that_no_channel_has_to_be_recorded(store):
+    writers = cl.letters(p=[("r", n) for n in range(300)], q=[("r", -n) for n in range(300)], r=[])
+    system = cl.System(writers, cl.Fifo([("p", "r"), ("q", "r")]))
+    how = {"initiators": ["p", "q"], "store": store, "every": 0}
+    got = run_on_sockets(system, Aligned, kill={2: "p"}, **how)
+    assert got.faults == ()
+    assert not any(snapshot.channels for snapshot in got.snapshots.values())
+    assert sorted(got.final.states["r"][1]) == sorted([*range(300), *(-n for n in range(300))])
 
 
 def test_what_a_recorder_reports_is_logged(store):
