@@ -154,14 +154,14 @@ class World:
             for action in self.system.actions(process, state, self.taken[process]):
                 if any(self.is_full(Channel(process, dst)) for dst, _ in action.sends):
                     continue
-                names = self._names(action.label, len(action.sends))
-                text = _in_words(process, action, names)
-                if not action.sends and (text in texts or not action.label):
+                option = self.doing(process, action)
+                if not action.sends and (option.text in texts or not action.label):
                     raise ValueError(f"an action of {process} needs a name of its own: {action}")
-                if text in texts:
-                    text = f"{text}, carrying {action.sends[0][1]!r}"
-                texts.add(text)
-                found.append(Option(text, process, "act", (action, names)))
+                if option.text in texts:
+                    what = action.sends[0][1]
+                    option = option._replace(text=f"{option.text}, carrying {what!r}")
+                texts.add(option.text)
+                found.append(option)
             for id, recorder in self.recorders[process].recorders.items():
                 if getattr(recorder, "step", None):
                     found.append(Option(f"{process} steps{self._of(id)}", process, "step", (id,)))
@@ -171,7 +171,7 @@ class World:
                 continue
             for i in self.system.network.next_from(packets) if packets else ():
                 if packets[i].ready <= self.clock and self._accepts(channel, packets[i]):
-                    found.append(self._delivery(channel, i, packets[i]))
+                    found.append(self.delivery(channel, i))
         return found
 
     def is_full(self, channel: Channel) -> bool:
@@ -206,9 +206,18 @@ class World:
         state, message = self.states[channel.dst], packet.message
         return message is None or self.system.accepts(channel.dst, state, channel, message)
 
-    def _delivery(self, channel: Channel, i: int, packet: Packet) -> Option:
-        what = packet.name
-        if packet.message is None:  # its number is not told: the channel says which one it is
+    def doing(self, process: str, action: Action) -> Option:
+        """Give the step in which a process does something, with names for what it sends."""
+        names = self._names(action.label, len(action.sends))
+        sends = zip(names, action.sends, strict=True)
+        words = ", ".join(f"{name} to {dst}" for name, (dst, _) in sends)
+        text = f"{process} sends {words}" if words else f"{process} does {action.label}"
+        return Option(text, process, "act", (action, names))
+
+    def delivery(self, channel: Channel, i: int) -> Option:
+        """Give the step in which a packet of a channel is delivered."""
+        what, _, message, *_ = self.channels[channel][i]
+        if message is None:  # its number is not told: the channel says which one it is
             what = f"{what.partition('#')[0]} from {channel.src}"
         text = f"{channel.dst} receives {what}"
         return Option(text, channel.dst, "deliver", (channel, i))
@@ -341,9 +350,3 @@ def _all_recorders(algorithm: Algorithm | None) -> Overlapping:
         raise TypeError(f"give the class {type(made).__name__} itself, not an object of it")
     one = made()
     return one if isinstance(one, Overlapping) else Overlapping(made)
-
-
-def _in_words(process: str, action: Action, names: tuple[str, ...]) -> str:
-    sends = zip(names, action.sends, strict=True)
-    words = ", ".join(f"{name} to {dst}" for name, (dst, _) in sends)
-    return f"{process} sends {words}" if words else f"{process} does {action.label}"

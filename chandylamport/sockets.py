@@ -37,12 +37,12 @@ from .coordinator import BEGINS, COMPLETE, Coordinator, Latest, Notice
 from .encoding import decode, encode
 from .events import Channel
 from .recorder import LocalSnapshot, Payload, Recorder, Snapshot, Wire, assemble
-from .runs import Run, finished, named
-from .simulator import Algorithm, Option, Packet, World, _in_words
+from .retracing import Step, retrace
+from .runs import Run, named
+from .simulator import Algorithm, Packet, World
 from .store import Disk, NoSuchSnapshot, Receipt, Store, read_part, write_part
-from .systems import NOWHERE, Action, System, restore
+from .systems import NOWHERE, System, restore
 
-Step = tuple[str, tuple[Any, ...]]  # an order, or a method of World; and its arguments
 Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
 Say = Callable[[str], object]
 HOST = "127.0.0.1"
@@ -53,7 +53,6 @@ PATIENCE = 3.0  # seconds for a handshake
 GRACE = 5.0  # seconds for a worker to end by itself
 TICK = 0.005  # seconds between two looks at the clock
 RESTARTS = 3  # in a row, without a complete snapshot between them
-ORDERS = "begin", "end"  # of the coordinator, who gives them in this order
 LOGGER = logging.getLogger(__name__)
 
 
@@ -440,65 +439,7 @@ class Incarnation:
             child.close()
 
 
-# --- the check ------------------------------------------------------------------------------------
-
-
-def retrace(
-    system: System,
-    algorithm: Algorithm,
-    logs: Mapping[str, deque[Step]],
-    stored: Mapping[int, Snapshot],
-) -> tuple[Run, list[str]]:
-    """Take the steps of all workers again in a simulator, and say where it disagrees.
-
-    The logs say what each process did, and the channels what came before what. So does the
-    coordinator: it orders nothing more until a snapshot is complete, or it has given it up.
-    """
-    world, texts = World(system, algorithm, stored), list[str]()
-    while turn := _whose_turn(world, logs):
-        for process in turn:
-            method, arguments = logs[process].popleft()
-            if method == "end":
-                recorders: Any = world.recorders[process]
-                recorders.end(world.ports(process), *arguments)
-            else:
-                option = _option(world, process, method, *arguments)
-                world.take(option)
-                texts.append(option.text)
-    run = finished(world, algorithm, texts)
-    faults = [f"snapshot {id}: {fault}" for id, fault in run.faults.items()]
-    for id, snapshot in stored.items():
-        found = world.settled(snapshot.states, snapshot.channels)
-        if found != run.snapshots[id]:
-            faults.append(f"snapshot {id}: stored is {found}, and recorded was {run.snapshots[id]}")
-    if found != run.final:
-        faults.append(f"the run was ended in {found}, and was in {run.final}")
-    faults += [f"the next step of {p}, {log[0]}, cannot be" for p, log in logs.items() if log]
-    return run, faults
-
-
-def _whose_turn(world: World, logs: Mapping[str, deque[Step]]) -> list[str]:
-    ahead = {process: log[0] for process, log in logs.items() if log}
-    ready = [process for process, step in ahead.items() if _is_possible(world, *step)]
-    return ready or [process for process, step in ahead.items() if step[0] in ORDERS]
-
-
-def _is_possible(world: World, method: str, arguments: Any) -> bool:
-    if method in ORDERS:
-        last = arguments[0] if method == "end" else arguments[0] - 1
-        return all(id in world.complete for id in world.ids if id <= last)
-    return method != "deliver" or len(world.channels[arguments[0]]) > arguments[1]
-
-
-def _option(world: World, process: str, method: str, what: Any, *more: Any) -> Option:
-    if method == "deliver":
-        return world._delivery(what, more[0], world.channels[what][more[0]])
-    if method == "act":
-        action = Action(what, *more)
-        names = world._names(action.label, len(action.sends))
-        return Option(_in_words(process, action, names), process, method, (action, names))
-    verb = "records" if method == "begin" else "steps"
-    return Option(f"{process} {verb} {what}", process, method, (what,))
+# --- the whole ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)

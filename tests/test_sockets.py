@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,6 @@ from chandylamport.sockets import (
     ROOM,
     Place,
     WorkerFailed,
-    retrace,
     run_on_sockets,
 )
 from chandylamport.store import Disk, Store
@@ -192,13 +190,6 @@ def test_a_snapshot_that_was_changed_in_the_store_is_noticed(store, monkeypatch)
     assert {money(snapshot) for snapshot in got.snapshots.values()} == {4 * RICH}
     assert "stored is" in got.faults[0]
     assert "the run was ended in" in got.faults[-1]
-
-
-def test_a_message_that_arrives_and_was_never_sent_is_noticed():
-    system = cl.System(cl.letters(p=[("q", "m")], q=[]), cl.Fifo([("p", "q")]))
-    logs = {"q": deque([("deliver", (cl.Channel("p", "q"), 0))])}
-    _, faults = retrace(system, partial(Latest, cl.ChandyLamport), logs, {1: system.start})
-    assert faults[-1] == "the next step of q, ('deliver', (('p', 'q'), 0)), cannot be"
 
 
 # --- crashes --------------------------------------------------------------------------------------
