@@ -5,12 +5,13 @@ has read and compared.
 
 Version 1 of the layout. A store is a directory:
 
-    LOCK                     held by the one writer; the system frees it when the writer dies
-    00000007/                the snapshot with the id 7
-    00000007/1f…c0.piece     bytes, or a bucket of keyed state, under the name of its sha256
-    00000007/p.part.json     what process p recorded: state, channels, messages owed; its pieces
-    00000007/manifest.json   the members, with size and sha256 of their parts; in a second line, the
-                             sha256 of the first
+    LOCK                        held by the one writer; the system frees it when the writer dies
+    00000007/                   the snapshot with the id 7
+    00000007/1f…c0.piece        bytes, or a bucket of keyed state, under the name of its sha256
+    00000007/p.4b…d1.part.json  what process p recorded: state, channels, messages owed; its pieces;
+                                its sha256 begins like that
+    00000007/manifest.json      the members, with size and sha256 of their parts; in a second line,
+                                the sha256 of the first
 
 In the name of a process, everything but a-z, 0-9, - and _ is written as %xx. Processes write their
 own parts; the manifest comes last, so there is no snapshot before it is there, and it goes first.
@@ -26,18 +27,18 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .encoding import Json, decode, encode
 from .recorder import LocalSnapshot, Snapshot, assemble
 
 FORMAT = {"format": "chandylamport snapshot", "version": 1}
 MANIFEST, LOCK = "manifest.json", "LOCK"
-LONGEST = 240  # for a process; file systems take 255 bytes, with .part.json and .tmp
+LONGEST = 224  # for a process; file systems take 255 bytes, with the seal and .part.json
 Seal = tuple[int, str]  # size and sha256
 
 
@@ -120,18 +121,19 @@ class Receipt(NamedTuple):
 def write_part(
     path: str | Path, id: int, process: str, part: LocalSnapshot, disk: Disk = DISK
 ) -> Receipt:
-    """Write one process's part of a snapshot that runs; when it is written again, the last counts.
+    """Write one process's part of a snapshot that runs; the receipt says which part it is.
 
-    The process does this itself, and needs no lock.
+    The process does this itself, one part at a time, and needs no lock. A part that it writes again
+    does not replace the first: the one counts whose receipt is committed.
     """
-    directory, own = _directory(path, id), _file_name(process)
+    directory, own = _directory(path, id), _plain(process)
     if _is_complete(directory):
         raise NoSuchSnapshot(f"{directory}: this snapshot is complete, and changes no more")
     last = [d for d in _directories(path).values() if _is_complete(d)][-1:]
     pieces: list[Seal] = []
 
     def put(name: str, data: bytes) -> None:
-        _put(directory, name, data, disk, own, last)
+        _put(directory, name, data, disk, f"{own}.part", last)
 
     def keep(data: bytes) -> str:
         pieces.append(_seal(data))
@@ -148,7 +150,7 @@ def write_part(
             "pieces": pieces,
         }
         data = json.dumps(contents).encode()
-        put(own, data)
+        put(_part_name(process, _seal(data)), data)
         disk.fsync(directory)
     except FileNotFoundError:
         raise NoSuchSnapshot(f"{directory}: this snapshot is over; its files are gone") from None
@@ -162,9 +164,9 @@ def _put(directory: Path, name: str, data: bytes, disk: Disk, by: str, last: lis
         if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
             with suppress(OSError):  # no links on this disk, or collected just now
                 return disk.link(old / name, directory / name)
-    disk.write(directory / f"{by}.tmp", data)
-    disk.fsync(directory / f"{by}.tmp")
-    disk.rename(directory / f"{by}.tmp", directory / name)
+    disk.write(temporary := directory / f"{by}.tmp", data)
+    disk.fsync(temporary)
+    disk.rename(temporary, directory / name)
 
 
 def _holds(file: Path, data: bytes) -> bool:
@@ -181,11 +183,15 @@ def _sealed(line: bytes) -> bytes:
     return b"%b\n%b\n" % (line, _seal(line)[1].encode())
 
 
-def _file_name(process: str) -> str:
+def _plain(process: str) -> str:
     plain = re.sub(rb"[^a-z0-9_-]", lambda byte: b"%%%02x" % ord(byte[0]), process.encode())
     if not 0 < len(plain) <= LONGEST:
         raise ValueError(f"{process!r} cannot name a file; take 1 to {LONGEST} plain letters")
-    return f"{plain.decode()}.part.json"
+    return plain.decode()
+
+
+def _part_name(process: str, seal: Seal) -> str:
+    return f"{_plain(process)}.{seal[1][:16]}.part.json"
 
 
 def _directories(path: str | Path) -> dict[int, Path]:
@@ -218,7 +224,7 @@ def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
     def fetch(name: str) -> bytes:
         return _piece(directory, pieces[int(name)])
 
-    with _reading(directory / _file_name(process)):
+    with _reading(directory / _part_name(process, members[process])):
         channels, owed = dict(decode(part["channels"], fetch)), dict(decode(part["owed"]))
         whole = LocalSnapshot(decode(part["state"], fetch), channels, owed)
     return whole
@@ -258,21 +264,27 @@ def _manifest(directory: Path) -> dict[str, Seal]:
             raise ValueError(f"it is {kind}; this program reads {FORMAT}")
         if manifest["id"] != int(directory.name):
             raise ValueError(f"it is of snapshot {manifest['id']}")
-        members = {p: (size, text) for p, (size, text) in manifest["members"].items()}
-        all(map(_file_name, members))  # which refuses what is no name
+        members = dict(zip(manifest["members"], _seals(manifest["members"].values()), strict=True))
+        all(map(_plain, members))  # which refuses what is no name
     return members
+
+
+def _seals(found: Iterable[Sequence[Any]]) -> list[Seal]:
+    """Take what names files for seals, and nothing else, such as a path."""
+    seals = [(size, text) for size, text in found]
+    if not all(re.fullmatch("[0-9a-f]{64}", text) for _, text in seals):
+        raise ValueError("it names a file that is none of ours")
+    return seals
 
 
 def _part(directory: Path, process: str, seal: Seal) -> tuple[dict[str, Json], list[Seal]]:
     """Give a part, still encoded, and the seals of its pieces."""
-    data = _content(file := directory / _file_name(process), seal)
+    data = _content(file := directory / _part_name(process, seal), seal)
     with _reading(file):
         part = json.loads(data)
         if (part["id"], part["process"]) != (int(directory.name), process):
             raise ValueError("it is of another snapshot or process")
-        pieces = [(size, text) for size, text in part["pieces"]]
-        if not all(re.fullmatch("[0-9a-f]{64}", text) for _, text in pieces):
-            raise ValueError("it names a piece that is none")
+        pieces = _seals(part["pieces"])
     return part, pieces
 
 
@@ -285,7 +297,7 @@ def _verified(directory: Path) -> set[str] | None:
     names = {MANIFEST}
     with suppress(NoSuchSnapshot, DamagedSnapshot):
         for process, seal in _manifest(directory).items():
-            names.add(_file_name(process))
+            names.add(_part_name(process, seal))
             for piece in _part(directory, process, seal)[1]:
                 _piece(directory, piece)
                 names.add(f"{piece[1]}.piece")

@@ -97,6 +97,15 @@ def test_the_last_part_of_a_process_counts_and_nothing_is_complete_while_message
     assert store.latest() == (1, cl.Snapshot({"p": 1, "q": 2}, {channel: ("m",)}))
 
 
+def test_a_receipt_that_is_overtaken_by_a_later_one_of_the_same_process_does_no_harm(store):
+    one = coordinator(store)
+    one.tick(10)
+    first, last = (store.write(1, "p", cl.LocalSnapshot(n, {})) for n in (1, 2))
+    assert one.acknowledge(1, "p", last) == one.acknowledge(1, "p", first) == []
+    assert acknowledge(one, 1, "q") == [Notice(COMPLETE, 1)]
+    assert store.latest() == (1, cl.Snapshot({"p": 1, "q": 1}, {}))
+
+
 # --- what is too late ----------------------------------------------------------------------------
 
 
