@@ -131,6 +131,30 @@ def test_a_job_refuses_what_it_does_not_have():
             call()
 
 
+def test_a_single_record_is_not_taken_for_a_list_of_its_letters():
+    system = eval(R11, {"cl": cl})
+    job, outside = Job(system, next(crashes(system))), Outside()
+    for call in (
+        lambda: job.put(("b", "op"), "b2"),
+        lambda: outside.show("b2"),
+        lambda: outside.stage(1, "b2"),
+    ):
+        with pytest.raises(ValueError, match=r"such as \['b2'\], not 'b2'"):
+            call()
+
+
+def test_a_recovery_that_stops_is_told_with_its_crash_and_its_checkpoints():
+    problem = refused("recover", lambda job, checkpoints: checkpoints[max(checkpoints)])
+    assert "before the first step, checkpoints was empty, and recover(job" in str(problem)
+
+    def takes_the_newest(job, checkpoints):
+        TRIALS["step by step"](job, checkpoints)
+        return checkpoints and checkpoints[max(checkpoints)].states
+
+    problem = refused("recover", takes_the_newest)
+    assert "'a records 1', checkpoints was 1: None, and recover(job" in str(problem)
+
+
 def test_a_failed_recovery_is_told_with_its_crash_and_drawn_as_it_goes_on():
     problem = refused("recover", TRIALS["restores states and offsets"])
     assert str(problem).startswith("After a crash behind step ")

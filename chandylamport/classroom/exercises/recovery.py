@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,7 +15,8 @@ from ...log import Log
 from ...recorder import Id, Snapshot
 from ...runs import Run, simulate
 from ...systems import System, restore
-from ..checking import Exercise, Outcome
+from ..checking import Exercise, NotYet, Outcome
+from ..checking import crash as stopped
 from ..judging import is_a_class_with, pasted
 from .barriers import R11, sources, stream_of
 
@@ -48,6 +49,13 @@ def crashes(system: System) -> Iterator[Crash]:
             yield Crash(run, {id: run.snapshots[id] for id in begun})
 
 
+def listed(records: Any) -> list[Any]:
+    """Take a list of records, not a single one: a word is no list of its letters."""
+    if isinstance(records, str) or not isinstance(records, Iterable):
+        raise ValueError(f"a list of records is needed, such as [{records!r}], not {records!r}")
+    return list(records)
+
+
 class Job:
     """A job after a crash: nothing is left of it but the records, and where the sources stood."""
 
@@ -72,7 +80,7 @@ class Job:
         """Put records into a channel, behind those that are there."""
         if channel not in self.channels:
             raise ValueError(f"there is no channel {channel!r}")
-        self._held[Channel(*channel)] += records
+        self._held[Channel(*channel)] += listed(records)
 
     def start(self, source: str, offset: int) -> None:
         """Start a source: it sends all its records from this offset on."""
@@ -106,11 +114,20 @@ def after_every_crash(answer: Callable[..., object], system: System) -> Outcome:
     """Judge a recovery by what has come to the operators in the end, after each crash."""
     due = in_order(system, simulate(system).final)
     for crash in crashes(system):
-        job, last = Job(system, crash), crash.last
-        answer(job, dict(crash.checkpoints))
+        job, last, steps = Job(system, crash), crash.last, crash.run.schedule
+        where = f"behind step {len(steps)}, {steps[-1]!r}" if steps else "before the first step"
+        when, code = f"After a crash {where},", pasted("cl.ChandyLamport", steps)
+        try:
+            answer(job, dict(crash.checkpoints))
+        except (NotImplementedError, NotYet):
+            raise
+        except Exception as error:
+            left = [f"{id}: {'complete' if s else None}" for id, s in crash.checkpoints.items()]
+            fault = f"checkpoints was {', '.join(left) or 'empty'}, and recover(job, checkpoints) "
+            fault += stopped(error, answer)
+            return Outcome(f"{when} {fault}.", steps, code=code, run=crash.run)
         began = [job._states[operator] for operator in job.operators]
         run = simulate(restore(system, job._snapshot()))
-        steps = crash.run.schedule
         fault = ""
         for operator, per_source in in_order(system, run.final).items():
             for source, got in per_source.items():
@@ -121,10 +138,6 @@ def after_every_crash(answer: Callable[..., object], system: System) -> Outcome:
             fault = "the job goes back further than to the last complete checkpoint, whose results "
             fault += "may be visible already"
         if fault:
-            when = (
-                f"After a crash behind step {len(steps)}, {steps[-1]!r}," if steps else "At first,"
-            )
-            code = pasted("cl.ChandyLamport", steps)
             return Outcome(f"{when} {fault}.", steps, code=code, run=run)
     return Outcome()
 
@@ -207,11 +220,11 @@ class Outside:
 
     def show(self, records: Any) -> None:
         """Make records visible, at once and for ever."""
-        self.visible += records
+        self.visible += listed(records)
 
     def stage(self, id: int, records: Any) -> None:
         """Keep records safe, not visible yet, under the id of a checkpoint."""
-        self.staged[id] = tuple(records)
+        self.staged[id] = tuple(listed(records))
 
     def commit(self, id: int) -> None:
         """Make visible what is staged under an id; who does it twice makes it visible twice."""
@@ -225,6 +238,12 @@ class Outside:
         self.staged.pop(id, None)
 
 
+CAPTION = (
+    "Arrows: what becomes visible. | 1: the barrier of checkpoint 1. ! 1: the sink hears that it "
+    "is complete. crash → 1: a crash, and back to 1."
+)
+
+
 @dataclass(frozen=True)
 class Played(Outcome):
     """How a sink has fared in a story, with what it did and what could be seen from then on."""
@@ -232,17 +251,18 @@ class Played(Outcome):
     events: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), compare=False)
 
     def picture(self) -> Picture:
-        """The sink's steps, and an arrow for each record that it makes visible."""
+        """The sink's steps, and an arrow for whatever it makes visible in one of them."""
         log, times = Log(("sink", "outside")), Counter[str]()
         for label, shown in self.events:
             names = []
             for record in shown:
                 times[record] += 1
                 names.append(record + "′" * (times[record] - 1))
-            log.event("sink", label, sends=dict.fromkeys(names, "outside"))
-            for name in names:
-                log.event("outside", receives=[name])
-        return draw(log.computation(), caption="Arrows: what becomes visible.")
+            together = [" ".join(names)] if names else []
+            log.event("sink", label, sends=dict.fromkeys(together, "outside"))
+            if together:
+                log.event("outside", receives=together)
+        return draw(log.computation(), caption=CAPTION)
 
 
 class Story:
@@ -288,16 +308,16 @@ class Story:
         if word == "|":
             self.id, self.decided = self.id + 1, False
             self.after[self.id] = self.at
-            self.say(f"barrier {self.id}", "on_barrier", self.id)
+            self.say(f"| {self.id}", "on_barrier", self.id)
         elif word.isalnum():
-            self.say(f"writes {word}", "write", word)
+            self.say(word, "write", word)
         elif self.decided:  # what is complete is not decided twice
             return
         elif word == "+":
             self.complete = self.id
             self.lines.append(f"# the coordinator: checkpoint {self.id} is complete")
         else:
-            self.say(f"{self.complete} complete", "on_complete", self.complete)
+            self.say(f"! {self.complete}", "on_complete", self.complete)
 
     def say(self, label: str, method: str, detail: object) -> None:
         """Let the sink hear something, and note what becomes visible."""
@@ -311,7 +331,7 @@ class Story:
         self.at, self.decided = self.after.get(self.complete or 0, 0), self.complete is not None
         self.sink = self.new(self.outside)
         self.lines += [f"# a crash; back to {self.complete}", "sink = Sink(outside)"]
-        self.say(f"crash, back to {self.complete}", "recover", self.complete)
+        self.say(f"crash → {self.complete or 'start'}", "recover", self.complete)
 
     def too_early(self) -> str:
         """What is visible must be in a complete checkpoint."""
