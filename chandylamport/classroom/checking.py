@@ -113,6 +113,8 @@ def check(name: str, function: Callable[..., object], *subjects: Subject) -> Non
         if stopped:
             break
     verdict = _judge(exercise, tried) or stopped  # a wrong answer comes before a later crash
+    if verdict is None and str(getattr(function, "__module__", "")).startswith("chandylamport."):
+        verdict = NotYet(f"{name} is right, and it is the package's own: write one yourself.")
     if verdict is not None:
         _show(verdict)
         raise verdict

@@ -345,3 +345,10 @@ def test_the_right_answer_is_not_to_be_found_in_the_frames_of_the_checker():
 
     with pytest.raises(NotYet):
         check("is_consistent", peeks)
+
+
+def test_an_answer_that_is_imported_from_the_package_is_refused():
+    from chandylamport.classroom.exercises.recovery import Transactions
+
+    with pytest.raises(NotYet, match="the package's own"):
+        check("Sink", Transactions)
