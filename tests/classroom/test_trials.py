@@ -89,6 +89,7 @@ KNOWN = [
 def test_a_known_mistake_is_refused_by_its_own_name(name, text, monkeypatch):
     # What stands for the mistake here may use the package's own answer, as no student may.
     monkeypatch.setattr(checking, "_own_work", lambda exercise: nullcontext())
+    monkeypatch.setattr(checking, "_is_ours", lambda answer: False)
     mistake = EXERCISES[name].mistakes[text]
     trial = Trial(NOTEBOOK_OF[name].stem, name, "", text.split(": ")[0], mistake)
     assert f"«{trial.mistake}»" in trial.outcome(ROOT)
