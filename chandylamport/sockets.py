@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
 import signal
 from asyncio import StreamReader, StreamWriter
 from collections import deque
@@ -23,7 +21,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from random import Random
@@ -52,8 +50,6 @@ AHEAD = 16  # frames that are read before they are taken
 PATIENCE = 3.0  # seconds for a handshake
 GRACE = 5.0  # seconds for a worker to end by itself
 TICK = 0.005  # seconds between two looks at the clock
-RESTARTS = 3  # in a row, without a complete snapshot between them
-LOGGER = logging.getLogger(__name__)
 
 
 # --- frames: four bytes of length, then JSON; the first one is a handshake ------------------------
@@ -132,7 +128,7 @@ class Pass:
             writer.close()
 
         server = await asyncio.start_server(knock, HOST, 0)
-        say(f"{self.name} listens on {server.sockets[0].getsockname()}, process {os.getpid()}")
+        say(f"{self.name} listens on {server.sockets[0].getsockname()}")
         return server
 
 
@@ -261,6 +257,8 @@ class Worker:
             else:
                 self.log.append((order, (id,)))
                 getattr(self.recorders, order)(self.place.ports(self.own.name), id)
+                if order == "end":
+                    self.place.truth.pop(id, None)
                 self.changed.set()
 
     async def keep(self) -> None:
@@ -271,11 +269,9 @@ class Worker:
             for name, value in self.place.reports:
                 self.tell("says", f"{name} reports {value}")
             self.place.reports = ()
-            for id in tuple(self.place.truth):
+            for id in tuple(self.recorders.recorders):  # one, or none
                 part = self.recorders.result(id)
-                if id not in self.recorders.recorders:
-                    del self.place.truth[id]  # it is over
-                elif part is not None and kept != (id, part):
+                if part is not None and kept != (id, part):
                     kept = id, part
                     await self.write(id, part)
 
@@ -296,9 +292,20 @@ class Worker:
 
 def start_worker(worker: Worker) -> None:
     """Be a worker: all that a new OS process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator hangs up, that is enough
     with suppress(EOFError, ConnectionError):
         asyncio.run(worker.run())
+
+
+def spawn(worker: Worker) -> SpawnProcess:
+    """Start an OS process; the system and the algorithm must be things that can be sent."""
+    child = get_context("spawn").Process(target=start_worker, args=(worker,), daemon=True)
+    try:
+        child.start()
+    except Exception as error:
+        what = "the system or the algorithm cannot be sent to another OS process"
+        remedy = "use classes and functions that a module defines by name, and no lambda"
+        raise TypeError(f"{what}: {remedy} ({error})") from error
+    return child
 
 
 # --- the coordinator's side -----------------------------------------------------------------------
@@ -313,89 +320,105 @@ class Gone(Exception):
 
 
 @dataclass
+class Contact:
+    """What the coordinator knows of a worker."""
+
+    child: SpawnProcess
+    writer: StreamWriter | None = None  # to it, once it is there
+    port: int = 0  # on which it listens, once it does
+    at_rest: bool = False
+    log: deque[Step] = field(default_factory=deque)
+    done: bool = False  # it has handed in the whole log
+
+
+@dataclass
 class Incarnation:
     """All workers, from the last complete snapshot to the end, or until one of them dies."""
 
-    system: System
     coordinator: Coordinator
     initiators: Iterable[str]
     snapshots: dict[int, Snapshot]  # complete ones are put there
     kill: dict[int, str]
     say: Say
     inbox: asyncio.Queue[tuple[str, list[Any]]] = field(default_factory=asyncio.Queue)
-    children: dict[str, SpawnProcess] = field(default_factory=dict)
-    writers: dict[str, StreamWriter] = field(default_factory=dict)
-    ports: dict[str, int] = field(default_factory=dict)
-    at_rest: dict[str, bool] = field(default_factory=dict)
-    logs: dict[str, deque[Step]] = field(default_factory=dict)
-    done: set[str] = field(default_factory=set)  # who has handed in the whole log
-    stopping = over = False
+    workers: dict[str, Contact] = field(default_factory=dict)
+    working = over = False
 
-    async def run(self, own: Pass, *post: Any) -> None:
-        """Start the workers, coordinate them, and hang up."""
-        server = await own.listen({*self.system.processes}, self.hear, self.say)
-        port = server.sockets[0].getsockname()[1]
+    def live(self, *start: Any) -> None:
+        """Run until the end, or until somebody interrupts us; leave no worker behind."""
         try:
-            for name in self.system.processes:
-                worker = Worker(replace(own, name=name), port, self.system, *post)
-                self.children[name] = self.spawn(worker)
+            with ThreadPoolExecutor(1) as pool:  # a notebook has a loop already in this thread
+                try:
+                    pool.submit(asyncio.run, self.run(*start)).result()
+                finally:
+                    self.over = True
+        finally:
+            for worker in self.workers.values():  # who end when the coordinator has hung up
+                worker.child.join(GRACE)
+                worker.child.kill()
+                worker.child.join()
+                worker.child.close()
+
+    async def run(self, own: Pass, system: System, *more: Any) -> None:
+        """Start the workers, coordinate them, and hang up."""
+        server = await own.listen({*system.processes}, self.hear, self.say)
+        port = server.sockets[0].getsockname()[1]
+        resource_tracker.ensure_running()  # for its start would unblock the signal again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # here, and so in all workers
+        try:
+            for name in system.processes:
+                child = spawn(Worker(replace(own, name=name), port, system, *more))
+                self.workers[name] = Contact(child)
+                self.say(f"{name} is process {child.pid}")
             await self.coordinate()
         finally:
             server.close()
 
-    def spawn(self, worker: Worker) -> SpawnProcess:
-        """Start an OS process; the system and the algorithm must be things that can be sent."""
-        child = get_context("spawn").Process(target=start_worker, args=(worker,), daemon=True)
-        try:
-            child.start()
-        except Exception as error:
-            what = "the system or the algorithm cannot be sent to another OS process"
-            remedy = "use classes and functions that a module defines by name, and no lambda"
-            raise TypeError(f"{what}: {remedy} ({error})") from error
-        return child
-
     async def hear(self, name: str, reader: StreamReader, writer: StreamWriter) -> None:
         """Put into the inbox what a worker tells, and at last that it has gone."""
-        self.writers[name] = writer
-        with suppress(EOFError, ConnectionError):
+        self.workers[name].writer = writer
+        with suppress(EOFError, ConnectionError, ValueError):
             while True:
                 self.inbox.put_nowait((name, await receive(reader)))
         self.inbox.put_nowait((name, ["gone"]))
 
     async def coordinate(self) -> None:
         """Take what the workers tell, and look at the clock, until all logs are handed in."""
-        while not self.over and len(self.done) < len(self.children):
+        while not self.over and not all(worker.done for worker in self.workers.values()):
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK):
                     name, frame = await self.inbox.get()
                 self.take(name, *frame)
-            if not self.stopping and len(self.ports) == len(self.children):
+            if self.working:
                 self.announce(self.coordinator.tick(monotonic()))
-            for name, child in self.children.items():
-                if name not in self.writers and not child.is_alive():
+            for name, worker in self.workers.items():
+                if worker.writer is None and (code := worker.child.exitcode) is not None:
                     hint = "can its classes be imported, or are they defined in a notebook?"
-                    raise WorkerFailed(f"{name} ended (code {child.exitcode}) at its start; {hint}")
+                    failed = WorkerFailed(f"{name} ended (code {code}) at its start; {hint}")
+                    raise failed if code > 0 else Gone(f"{name} has gone")
 
     def take(self, name: str, *frame: Any) -> None:
         """Take what a worker tells."""
+        worker = self.workers[name]
         match frame:
             case "says", line:
                 self.say(line)
             case "listens", port:
-                self.ports[name] = port
-                if len(self.ports) == len(self.children):
-                    self.order(self.ports, self.ports)
+                worker.port = port
+                ports = {name: worker.port for name, worker in self.workers.items()}
+                if all(ports.values()):
+                    self.order(ports, ports)
                     self.coordinator.due = monotonic() + self.coordinator.every
-                    self.strike()
+                    self.working = not self.strike()
             case "stored", id, receipt, at_rest:
-                self.at_rest[name] = at_rest
+                worker.at_rest = at_rest
                 self.announce(self.coordinator.acknowledge(id, name, Receipt.from_json(receipt)))
             case "fails", id, why if id == self.coordinator.running:
                 self.announce(self.coordinator.fail(id, why))
             case "log", method, arguments:
-                self.logs.setdefault(name, deque()).append((method, arguments))
+                worker.log.append((method, arguments))
             case ("done",):
-                self.done.add(name)
+                worker.done = True
             case "failed", traceback:
                 raise WorkerFailed(f"{name} has failed:\n{traceback}")
             case ("gone",):
@@ -404,7 +427,8 @@ class Incarnation:
     def order(self, what: object, to: Iterable[str]) -> None:
         """Send a frame to some workers."""
         for name in to:
-            send(self.writers[name], what)
+            if writer := self.workers[name].writer:
+                send(writer, what)
 
     def announce(self, notices: Iterable[Notice]) -> None:
         """Tell the workers what the coordinator has decided.
@@ -413,30 +437,24 @@ class Incarnation:
         """
         for notice in notices:
             self.say(str(notice))
-            begins, id = notice.what == BEGINS, notice.id
-            self.order(
-                ("begin" if begins else "end", id), self.initiators if begins else self.ports
-            )
+            if notice.what == BEGINS:
+                self.order(("begin", notice.id), self.initiators)
+            else:
+                self.order(("end", notice.id), self.workers)
             if notice.what == COMPLETE:
-                self.snapshots[id] = assemble(self.coordinator.store.read(id)) or NOWHERE
-                if not self.strike() and all(self.at_rest.values()):
-                    self.stopping = True
-                    self.order(("stop", id), self.ports)
+                parts = self.coordinator.store.read(notice.id)
+                self.snapshots[notice.id] = assemble(parts) or NOWHERE
+                at_rest = all(worker.at_rest for worker in self.workers.values())
+                if not self.strike() and at_rest:
+                    self.working = False
+                    self.order(("stop", notice.id), self.workers)
 
     def strike(self) -> str:
         """Kill whoever is to be killed after so many complete snapshots, and say who it was."""
         if victim := self.kill.pop(len(self.snapshots), ""):
             self.say(f"{victim} is killed after {len(self.snapshots)} complete snapshots")
-            self.children[victim].kill()
+            self.workers[victim].child.kill()
         return victim
-
-    def end(self) -> None:
-        """Wait for the workers, who end when the coordinator has hung up; kill who does not."""
-        for child in self.children.values():
-            child.join(GRACE)
-            child.kill()
-            child.join()
-            child.close()
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -444,11 +462,14 @@ class Incarnation:
 
 @dataclass(frozen=True, repr=False)
 class SocketRun:
-    """What happened on the sockets, and what the simulator says to it."""
+    """What happened on the sockets, and what the simulator says to its last incarnation.
 
-    run: Run  # of the last incarnation
+    Of the others, the notes of who was killed are lost: their snapshots are here, unchecked.
+    """
+
+    run: Run  # the last incarnation
     snapshots: Mapping[int, Snapshot]  # of all incarnations, as they were stored
-    faults: tuple[str, ...]  # in words; none if all is right
+    faults: tuple[str, ...]  # of the last incarnation, in words; none if all is right
     incarnations: int
     killed: tuple[str, ...]
     log: tuple[str, ...]
@@ -471,17 +492,18 @@ def run_on_sockets(
     store: Store | str | Path,
     initiators: Iterable[str] = (),
     every: float = 0.05,
-    timeout: float = 10,
+    timeout: float = 60,
     tolerated: int = 2,
     kill: Mapping[int, str] = {},
     seed: int = 0,
-    log: Say = LOGGER.info,
+    log: Say = lambda line: None,
 ) -> SocketRun:
     """Run a system as OS processes that talk over TCP, until nothing can happen any more.
 
     A snapshot begins every so many seconds, at the initiators, by default the first process. It
     goes to the store, or its path; a run on a store that has snapshots goes on from the last.
-    `kill` says who is killed after how many complete snapshots. A script must call this under
+    `kill` says who is killed after how many complete snapshots. So many failures in a row, of
+    snapshots or workers, are tolerated. A script must call this under
     `if __name__ == "__main__":`, for the new OS processes import it.
     """
     first = named(system, initiators) or [next(iter(system.processes))]
@@ -496,32 +518,25 @@ def run_on_sockets(
     with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
         times = {"every": every, "timeout": timeout}
         coordinator = Coordinator(opened, system.processes, tolerated=tolerated, **times)
-        in_vain = 0
         for number in count(1):
             restored, snapshot = opened.latest() or (None, system.start)
             start, before = restore(system, snapshot), len(snapshots)
             where = f"snapshot {restored}" if restored else "the beginning"
             say(f"incarnation {number} starts from {where}")
-            life = Incarnation(system, coordinator, first, snapshots, to_kill, say)
-            post = algorithm, opened.path, opened.disk, restored, seed
+            life = Incarnation(coordinator, first, snapshots, to_kill, say)
+            more = algorithm, opened.path, opened.disk, restored, seed
             try:
-                with ThreadPoolExecutor(1) as pool:  # a notebook has a loop already in this one
-                    try:
-                        ends = life.run(Pass("coordinator", number, secret), *post)
-                        pool.submit(asyncio.run, ends).result()
-                        break
-                    finally:
-                        life.over = True  # also when somebody interrupts us
+                life.live(Pass("coordinator", number, secret), system, *more)
+                break
             except Gone as gone:
                 for notice in coordinator.abort(coordinator.running, str(gone)):
                     say(str(notice))
-                in_vain = in_vain + 1 if len(snapshots) == before else 0
-                if in_vain > RESTARTS:
-                    why = f"{in_vain} times in a row, and no snapshot was complete in between"
-                    raise WorkerFailed(f"{gone}, {why}; is there too little memory?") from None
-            finally:
-                life.end()
-    new = dict(list(snapshots.items())[before:])
-    run, faults = retrace(start, partial(Latest, algorithm), life.logs, new)
+                coordinator.failures += 1
+                if coordinator.failures > tolerated:
+                    why = f"{coordinator.failures} failures in a row, {tolerated} tolerated"
+                    raise WorkerFailed(f"{gone} ({why}); is there too little memory?") from None
+    logs = {name: worker.log for name, worker in life.workers.items()}
+    new = dict([*snapshots.items()][before:])
+    run, faults = retrace(start, partial(Latest, algorithm), logs, new)
     killed = tuple(kill[n] for n in kill if n not in to_kill)
     return SocketRun(run, snapshots, tuple(faults), number, killed, tuple(lines))
