@@ -17,7 +17,7 @@ from ..keyed_state import bucket_of
 from ..recorder import Payload, Recorder, State
 from ..systems import Action, Fifo, System
 from .barriers import Aligned, AtLeastOnce
-from .operators import END, Join, Map, Operator, Origin, Record, Reduce, Sink, Source, Window
+from .operators import END, Filter, Join, Map, Operator, Origin, Record, Sink, Source, Sum, Window
 
 BARRIERS: Mapping[str, Callable[[], Recorder]] = {
     "aligned": Aligned,
@@ -98,24 +98,32 @@ def _next(name: str, operator: Operator, *, keyed: bool = False) -> Step:
     return step
 
 
+def _itself(record: Record) -> Record:
+    return record
+
+
+def _one(record: Record) -> int:
+    return 1
+
+
 def map(function: Callable[[Record], Record]) -> Step:
     """Put out one record for each."""
-    return _next("map", Map(lambda record: [function(record)]))
+    return _next("map", Map(function))
 
 
 def filter(condition: Callable[[Record], bool]) -> Step:
     """Put out the records for which the condition holds."""
-    return _next("filter", Map(lambda record: [record] if condition(record) else []))
+    return _next("filter", Filter(condition))
 
 
 def count() -> Step:
     """Put out, for each record, its key and how many there have been with this key."""
-    return _next("count", Reduce(lambda number, _: number + 1), keyed=True)
+    return _next("count", Sum(_one), keyed=True)
 
 
-def sum(value: Callable[[Record], Any] = lambda record: record) -> Step:
+def sum(value: Callable[[Record], Any] = _itself) -> Step:
     """Put out, for each record, its key and the sum of the values with this key so far."""
-    return _next("sum", Reduce(lambda total, record: total + value(record)), keyed=True)
+    return _next("sum", Sum(value), keyed=True)
 
 
 def window(size: int, time: Callable[[Record], int]) -> Step:
@@ -144,13 +152,13 @@ def loop(function: Callable[[Record], Record], again: Callable[[Record], bool]) 
     """Apply a function to each record, and to the result again as long as the condition holds."""
 
     def step(flow: Flow) -> Flow:
-        head = _next("head", Map(lambda record: [record]))(flow)
-        return replace(_next("body", Map(lambda record: [function(record)]))(head), again=again)
+        head = _next("head", Map(_itself))(flow)
+        return replace(_next("body", Map(function))(head), again=again)
 
     return step
 
 
-def sink(kind: str = "transactional", *, key: Key = lambda record: record) -> Step:
+def sink(kind: str = "transactional", *, key: Key = _itself) -> Step:
     """Hand the records to the world outside: `plain`, `idempotent` under a key, `transactional`."""
     kinds = ("plain", "idempotent", "transactional")
     if kind not in kinds:
@@ -175,11 +183,12 @@ class Route:
 
     to: Sequence[str]
     key: Key | None = None
-    when: Callable[[Record], bool] | None = None
+    again: Callable[[Record], bool] | None = None  # in a loop: which records go back
+    back: bool = False
 
     def send(self, record: Record) -> Iterator[tuple[str, Record]]:
         """Send a record, unless it goes another way."""
-        if self.when is None or self.when(record):
+        if self.again is None or bool(self.again(record)) == self.back:
             key = None if self.key is None else self.key(record)
             yield (
                 self.to[bucket_of(key, len(self.to))],
@@ -218,7 +227,7 @@ class Task:
         sends = [*self._sends(outputs)]
         if record == END:
             ended = tuple(sorted((*ended, task))) if task else ()
-            if len(ended) >= len(waited_for) and not any(route.when for route in self.routes):
+            if len(ended) >= len(waited_for) and not any(route.again for route in self.routes):
                 sends += [(dst, END) for route in self.routes for dst in route.to]
         return (memory, tuple(rest), ended), tuple(sends)
 
@@ -336,12 +345,11 @@ def _routes(
     flow: Flow, number: int, names: Mapping[Flow, list[str]]
 ) -> Iterator[tuple[Route, int, bool]]:
     """Give the ways out of an instance, the side of a join they lead to, and which lead back."""
-    again = flow.again
-    onward = None if again is None else lambda record: not again(record)
     for other in names:
         if flow in other.inputs:
             everybody = flow.key is not None or len(names[other]) == 1
             to = names[other] if everybody else names[other][number : number + 1]
-            yield Route(to, flow.key, onward), other.inputs.index(flow), False
-    if again is not None:
-        yield Route(names[flow.inputs[0]][number : number + 1], None, again), 0, True
+            yield Route(to, flow.key, flow.again), other.inputs.index(flow), False
+    if flow.again is not None:
+        to = names[flow.inputs[0]][number : number + 1]
+        yield Route(to, None, flow.again, back=True), 0, True

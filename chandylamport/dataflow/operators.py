@@ -51,31 +51,39 @@ class Source:
 
 @dataclass(frozen=True)
 class Map:
-    """Puts out any number of records for each."""
+    """Puts out one record for each."""
 
-    function: Callable[[Record], Iterable[Record]]
+    function: Callable[[Record], Record]
     initial: None = None
 
     def work(self, memory: None, record: Record, origin: Origin) -> Output:
         """Apply the function."""
-        return None, () if record == END else self.function(record)
+        return None, () if record == END else [self.function(record)]
 
 
 @dataclass(frozen=True)
-class Reduce:
-    """Keeps one value for each key, and puts out the new one: a running count or sum."""
+class Filter(Map):
+    """Puts out the records for which the function holds."""
 
-    step: Callable[[Any, Any], Any]
-    start: Any = 0
+    def work(self, memory: None, record: Record, origin: Origin) -> Output:
+        """Let it pass or not."""
+        return None, [record] if record != END and self.function(record) else ()
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Keeps the sum of the values of each key, and puts out the new one; a count sums ones."""
+
+    value: Callable[[Record], Any]
     initial: KeyedState = EMPTY
 
     def work(self, memory: KeyedState, record: Record, origin: Origin) -> Output:
-        """Take a value into account."""
+        """Add a value."""
         if record == END:
             return memory, ()
-        key, value = record
-        new = self.step(memory.get(key, self.start), value)
-        return memory.put(key, new), [(key, new)]
+        key, held = record
+        total = memory.get(key, 0) + self.value(held)
+        return memory.put(key, total), [(key, total)]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import chandylamport as cl
 from chandylamport.simulator import World
+from chandylamport.sockets import run_on_sockets
 
 NUMBERS = list(range(1, 8)), list(range(8, 14))
 
@@ -126,6 +127,32 @@ def test_a_full_channel_holds_its_sender_back():
     assert not any("source sends" in o.text for o in world.options())  # unread, so it still counts
     world.take(next(o for o in world.options() if "count sends" in o.text))
     assert any("source sends" in o.text for o in world.options())
+
+
+def third(n):
+    return n % 3
+
+
+def few(n):
+    return n < 40
+
+
+@pytest.mark.parametrize("barriers", ["aligned", "unaligned"])
+def test_the_same_tasks_run_on_sockets(barriers, tmp_path):
+    numbers = cl.source(range(60), range(60, 120)) >> cl.map(abs) >> cl.filter(few)
+    flow = numbers >> cl.key_by(third, into=2) >> cl.count() >> cl.sink("plain")
+    job = cl.deploy(flow, barriers)
+    run = run_on_sockets(
+        job.system,
+        job.algorithm,
+        store=tmp_path,
+        initiators=job.sources,
+        every=0.02,
+        kill={1: "sink"},
+    )
+    assert (run.faults, run.incarnations) == ((), 2)
+    counts = [dict(run.final.states[task][0]) for task in ("count-1", "count-2")]
+    assert counts[0] | counts[1] == Counter(map(third, range(40)))
 
 
 # --- what cannot be ------------------------------------------------------------------------------
