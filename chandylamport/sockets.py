@@ -218,11 +218,16 @@ class Worker:
     async def read(self, src: str, reader: StreamReader, _: StreamWriter) -> None:
         """Read a few frames ahead; while they are not taken, the channel waits, then its sender."""
         channel = Channel(src, self.own.name)
-        with suppress(EOFError, ConnectionError):
+        try:
             while await self.slots[channel].acquire():
                 wire, message = await receive(reader)
                 self.arrived[channel] += (Packet("", wire, message, frozenset(), 0),)
                 self.changed.set()
+        except (EOFError, ConnectionError):
+            pass  # its sender has gone, as the coordinator will notice
+        except (TypeError, ValueError) as error:
+            self.tell("says", f"channel {channel}: {error}")
+            self.parent.close()  # so this incarnation is over
 
     async def work(self) -> None:
         """Take one step after the other, chosen by chance among those that are possible."""

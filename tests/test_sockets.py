@@ -481,6 +481,26 @@ def test_strangers_at_the_coordinator_are_refused_too(store):
     assert len(strangers) == len(INTRUSIONS)
 
 
+@pytest.mark.parametrize("junk", [b"{", b"17"])
+def test_a_malformed_frame_in_a_channel_ends_the_incarnation_with_a_line(junk, store, monkeypatch):
+    monkeypatch.setattr(sockets, "token_hex", lambda: SECRET)
+    been_there = []
+
+    def log(line):
+        match = re.match(r"q listens on \('127.0.0.1', (\d+)\)", line)
+        if match and not been_there:
+            with socket.create_connection(("127.0.0.1", int(match[1])), timeout=30) as impostor:
+                impostor.sendall(hello(SECRET, 1, "p") + frame(junk))
+                while answer := impostor.recv(100):
+                    been_there.append(answer)
+
+    got = run_on_sockets(bank(10), store=store, log=log)
+    [line] = [line for line in got.log if line.startswith("channel p→q: ")]
+    assert "malformed" in line or "unpack" in line
+    assert got.log.index(line) < got.log.index("incarnation 2 starts from the beginning")
+    assert (got.incarnations, got.faults) == (2, ())
+
+
 # --- no worker is left ----------------------------------------------------------------------------
 
 
