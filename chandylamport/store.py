@@ -323,7 +323,7 @@ class Store(AbstractContextManager["Store"]):
         """Open the store, or make one; what is incomplete from an earlier time is collected."""
         if keep < 1:
             raise ValueError(f"keep={keep} would keep no snapshot to restore; take 1 or more")
-        self.path, self.keep, self.disk = Path(path), keep, disk
+        self.path, self.keep, self.disk = Path(path).absolute(), keep, disk
         self._running: dict[int, frozenset[str]] = {}  # begun here: the members
         for made in (*reversed(self.path.parents), self.path):
             if not made.exists():
@@ -341,14 +341,17 @@ class Store(AbstractContextManager["Store"]):
         except BaseException as error:
             self.close()
             if not isinstance(error, BlockingIOError):
+        if id > 99_999_999:
+            raise ValueError(f"{self.path}: all ids are used; give a new directory")
                 raise
             remedy = "close it, end the process that has it, or give another directory"
             raise StoreInUse(f"{path}: another Store writes here; {remedy}") from None
 
     def begin(self, members: Iterable[str]) -> int:
         """Begin a snapshot of these processes, and give its id, which no other ever had."""
-        if self._lock.closed:
-            raise ValueError(f"{self.path}: this store is closed; open another one")
+        locks = [file.stat().st_ino for file in self.path.glob(LOCK)]
+        if self._lock.closed or os.fstat(self._lock.fileno()).st_ino not in locks:
+            raise StoreInUse(f"{self.path}: it is closed, or its LOCK is gone; open another Store")
         id = max(_directories(self.path), default=0) + 1
         self.disk.mkdir(self.path / f"{id:08}")
         self.disk.fsync(self.path)

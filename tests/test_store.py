@@ -907,6 +907,23 @@ def test_a_late_part_does_no_harm(two: Store):
 
 class Busy(Disk):
     """A late process is at work in what is being removed."""
+def test_when_all_ids_are_used_it_says_so(two: Store):
+    (two.path / "99999999").mkdir()
+    with pytest.raises(ValueError, match="all ids are used; give a new directory"):
+        two.begin("p")
+    assert not (two.path / "100000000").exists()
+
+
+def test_a_store_stays_where_it_is_when_its_process_goes_elsewhere(memory: Path, monkeypatch):
+    (memory / "elsewhere").mkdir()
+    monkeypatch.chdir(memory)
+    with Store("store", disk=QUICK) as store:
+        take(store, parts_of(1))
+        monkeypatch.chdir("elsewhere")
+        assert store.path == memory / "store"
+        assert store.latest() == (1, assemble(parts_of(1)))
+
+
 
     def remove(self, path: Path) -> None:
         super().remove(path)
@@ -991,7 +1008,7 @@ def test_a_closed_store_begins_nothing(two: Store):
     id = two.begin("p")
     receipts = {"p": two.write(id, "p", LocalSnapshot(0, {}))}
     two.close()
-    with pytest.raises(ValueError, match="this store is closed; open another one"):
+    with pytest.raises(StoreInUse, match="it is closed, or its LOCK is gone; open another"):
         two.begin("p")
     with pytest.raises(NoSuchSnapshot):
         two.commit(id, receipts)
@@ -1109,3 +1126,15 @@ print(json.dumps(write_part(sys.argv[1], int(sys.argv[2]), sys.argv[3], part).to
         receipts[name] = Receipt.from_json(json.loads(done.stdout))
     two.commit(id, receipts)
     assert two.latest()[1].states == {"p": "p", "q": "q", "r": "r"}
+def test_a_store_whose_lock_was_removed_begins_nothing(memory: Path):
+    first = Store(memory, disk=QUICK)
+    (memory / "LOCK").unlink()
+    with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
+        first.begin("p")
+    with Store(memory, disk=QUICK) as second:  # for now, there is no lock to be seen
+        with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
+            first.begin("p")
+        assert second.begin("p") == 1
+    first.close()
+
+
