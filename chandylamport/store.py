@@ -383,13 +383,15 @@ class Store(AbstractContextManager["Store"]):
         _put(directory, MANIFEST, _sealed(line), self.disk, MANIFEST, [])
         self.disk.fsync(directory)
         del self._running[id]
-        self.collect()
+        with suppress(OSError):  # it is complete, whatever becomes of the old ones
+            self.collect()
 
     def abort(self, id: int) -> None:
         """Give a snapshot up; without effect when it is complete or given up already."""
         if self._running.pop(id, None) is not None:
-            self._empty(self.path / f"{id:08}")  # with the manifest, if `commit` failed behind it
-            self.collect()
+            with suppress(OSError):
+                self._empty(self.path / f"{id:08}")  # with a manifest, if `commit` failed behind it
+                self.collect()
 
     def ids(self) -> tuple[int, ...]:
         """Give the ids of the snapshots that are complete and undamaged, oldest first."""
@@ -425,12 +427,13 @@ class Store(AbstractContextManager["Store"]):
 
     def _empty(self, directory: Path, but: Iterable[str] = ()) -> None:
         """Remove the files; the manifest first, and durably, so that it is not offered any more."""
-        with suppress(OSError):  # a late process is at it; the next collection tries again
-            names = {file.name for file in directory.iterdir()} - set(but)
-            for name in sorted(names, key=lambda name: (name != MANIFEST, name)):
+        names = {file.name for file in directory.iterdir()} - set(but)
+        if MANIFEST in names:  # without which the others stay
+            self.disk.remove(directory / MANIFEST)
+            self.disk.fsync(directory)
+        for name in sorted(names - {MANIFEST}):
+            with suppress(OSError):  # a late process is at it; the next collection tries again
                 self.disk.remove(directory / name)
-                if name == MANIFEST:
-                    self.disk.fsync(directory)
 
     def close(self) -> None:
         """Free the lock; what runs is not complete, and whoever comes next collects it."""

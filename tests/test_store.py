@@ -7,6 +7,7 @@ for certain, and of the rest whatever the disk has come to. `Tape` keeps both in
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -946,8 +947,8 @@ def test_a_late_process_does_not_disturb_the_collection(two: Store):
     assert sorted(d.name for d in two.path.iterdir()) == ["00000002", "00000004", "LOCK"]
 
 
-def test_a_foreign_directory_does_not_disturb_the_collection(two: Store):
-    (two.path / "00000001" / "of somebody else").mkdir()
+def test_what_cannot_be_removed_does_not_disturb_the_collection_of_the_rest(two: Store):
+    (two.path / "00000001" / "0 of somebody else").mkdir()
     assert two.ids() == (1, 2)
     take(two, parts_of(3))
     take(two, parts_of(4))
@@ -1026,6 +1027,55 @@ def test_a_receipt_travels_as_json(memory: Path):
 def test_every_part_comes_back_equal(state: object, messages: tuple[object, ...], owed: int):
     p, q = Channel("p", "q"), Channel("q", "p")
     parts = {
+    assert [file.name for file in files_of(two, 1)] == ["0 of somebody else"]
+    assert not (two.path / "00000002").exists()
+
+
+class Stubborn(Disk):
+    """Does not remove a manifest; or does, and cannot say whether it will come back."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(sync=False)
+        self.operation = operation
+
+    def remove(self, path: Path) -> None:
+        if self.operation == "remove" and path.name == "manifest.json":
+            raise OSError("it stays")
+        super().remove(path)
+
+    def fsync(self, path: Path) -> None:
+        if self.operation == "fsync" and (path / "r.tmp").exists():
+            raise OSError("nobody knows")
+
+
+@pytest.mark.parametrize("operation", ["remove", "fsync"])
+def test_nothing_is_removed_from_under_a_manifest_that_may_stay(two: Store, operation: str):
+    (two.path / "00000001" / "r.tmp").touch()
+    before = {file.name for file in files_of(two, 1)} - {"manifest.json"}
+    two.disk = Stubborn(operation)
+    assert take(two, parts_of(3)) == 3  # it is complete, whatever becomes of the old ones
+    assert two.latest() == (3, assemble(parts_of(3)))
+    assert before <= {file.name for file in files_of(two, 1)}
+    two.disk = QUICK
+    two.collect()
+    assert not (two.path / "00000001").exists()
+
+
+@pytest.mark.parametrize("over", [Store.commit, Store.abort])
+def test_a_collection_that_fails_is_not_a_failure_of_what_is_done_already(
+    two: Store, monkeypatch, over: Callable
+):
+    id = two.begin("p")
+    receipts = {"p": two.write(id, "p", LocalSnapshot(0, {}))}
+
+    def fail(self: Store) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(Store, "collect", fail)
+    over(two, id, receipts) if over is Store.commit else over(two, id)
+    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
+    two.abort(id)  # without effect
+    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
         "p": LocalSnapshot(state, {q: messages}, {p: owed, "white messages": 0}),
         "q": LocalSnapshot(None, {p: ()}, {p: -owed}),
     }
