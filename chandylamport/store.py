@@ -17,7 +17,11 @@ In the name of a process, everything but a-z, 0-9, - and _ is written as %xx. Pr
 own parts; the manifest comes last, so there is no snapshot before it is there, and it goes first.
 A file is written under another name, made durable, and renamed. It is never changed: a piece that
 the last snapshot has, too, is a hard link to it. So each directory is whole in itself, and the
-file system counts who still needs a piece. An id is never used twice: the newest directory stays.
+file system counts who still needs a piece. But a sector that goes bad under a shared piece spoils
+all snapshots that share it: that is always an error, never a wrong state, and only another disk
+helps. An id is never used twice: the newest directory stays. Every later version will have these
+two lines of a manifest, with "format" and "version", so that its snapshots are not taken for
+damaged ones.
 """
 
 from __future__ import annotations
@@ -27,11 +31,12 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from stat import S_ISREG
+from typing import NamedTuple
 
 from .encoding import Json, decode, encode
 from .recorder import LocalSnapshot, Snapshot, assemble
@@ -39,6 +44,7 @@ from .recorder import LocalSnapshot, Snapshot, assemble
 FORMAT = {"format": "chandylamport snapshot", "version": 1}
 MANIFEST, LOCK = "manifest.json", "LOCK"
 LONGEST = 224  # for a process; file systems take 255 bytes, with the seal and .part.json
+LARGEST = 64 * 1024 * 1024  # bytes of a manifest: enough for half a million members
 Seal = tuple[int, str]  # size and sha256
 
 
@@ -54,6 +60,10 @@ class DamagedSnapshot(Exception):
     """A snapshot that was complete once, and is not what was written; it names file and cause."""
 
 
+class ForeignSnapshot(Exception):
+    """A snapshot of another version, which this program cannot read, and leaves alone."""
+
+
 class Disk:
     """All that changes the file system, in steps; a machine may stop after each of them."""
 
@@ -66,7 +76,11 @@ class Disk:
         path.write_bytes(data)
 
     def fsync(self, path: Path) -> None:
-        """Wait until a file's content, or a directory's names, would survive a power cut."""
+        """Wait until a file's content, or a directory's names, would survive a power cut.
+
+        The file was written through another descriptor. Its data is synchronised all the same, and
+        an error on its way to the disk is told to the first one who asks: to us.
+        """
         if self.sync:
             descriptor = os.open(path, os.O_RDONLY)
             try:
@@ -158,29 +172,20 @@ def write_part(
 
 
 def _put(directory: Path, name: str, data: bytes, disk: Disk, by: str, last: list[Path]) -> None:
-    if _holds(directory / name, data):
-        return
-    for old in last:
-        if _holds(old / name, data):  # looked at, so as not to inherit what is damaged
-            with suppress(OSError):  # no links on this disk, or collected just now
-                return disk.link(old / name, directory / name)
+    for place in (directory, *last):
+        # Looked at, so as not to inherit what is damaged. And there may be no links on this disk.
+        with suppress(DamagedSnapshot, OSError):
+            _content(place / name, _seal(data))
+            if place != directory:
+                disk.link(place / name, directory / name)
+            return
     disk.write(temporary := directory / f"{by}.tmp", data)
     disk.fsync(temporary)
     disk.rename(temporary, directory / name)
 
 
-def _holds(file: Path, data: bytes) -> bool:
-    with suppress(OSError):
-        return file.stat().st_size == len(data) and file.read_bytes() == data
-    return False
-
-
 def _seal(data: bytes) -> Seal:
     return len(data), sha256(data).hexdigest()
-
-
-def _sealed(line: bytes) -> bytes:
-    return b"%b\n%b\n" % (line, _seal(line)[1].encode())
 
 
 def _plain(process: str) -> str:
@@ -207,7 +212,9 @@ def _directory(path: str | Path, id: int) -> Path:
 
 
 def _is_complete(directory: Path) -> bool:
-    return os.path.lexists(directory / MANIFEST)
+    with suppress(FileNotFoundError):  # any other error is none that we may take for an answer
+        return bool((directory / MANIFEST).lstat())
+    return False
 
 
 # --- reading: nothing is believed ----------------------------------------------------------------
@@ -220,35 +227,34 @@ def read_part(path: str | Path, id: int, process: str) -> LocalSnapshot:
     if process not in members:
         raise NoSuchSnapshot(f"{directory}: {process!r} is not among {', '.join(members)}")
     part, pieces = _part(directory, process, members[process])
-
-    def fetch(name: str) -> bytes:
-        return _piece(directory, pieces[int(name)])
-
+    fetch = pieces.__getitem__
     with _reading(directory / _part_name(process, members[process])):
         channels, owed = dict(decode(part["channels"], fetch)), dict(decode(part["owed"]))
-        whole = LocalSnapshot(decode(part["state"], fetch), channels, owed)
-    return whole
+        return LocalSnapshot(decode(part["state"], fetch), channels, owed)
 
 
 @contextmanager
 def _reading(file: Path) -> Iterator[None]:
-    """Take whatever goes wrong for damage of this file."""
+    """Take what is wrong with this file for damage; but not that the machine cannot read now."""
     try:
         yield
-    except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise DamagedSnapshot(f"{file}: {error}") from None
 
 
 def _content(file: Path, seal: Seal | None = None) -> bytes:
+    """Read a file, once it has the right size, and compare it; one without a seal is a manifest."""
     with _reading(file):
-        if file.is_symlink() or not file.is_file():
-            raise ValueError("it is missing, or not a file")
-        data = file.read_bytes()
-        if seal and len(data) != seal[0]:
-            raise ValueError(f"it has {len(data)} bytes instead of {seal[0]}")
-        if seal and _seal(data) != seal:
-            raise ValueError("its checksum is wrong; something has changed")
-    return data
+        with suppress(FileNotFoundError):
+            if S_ISREG((status := file.lstat()).st_mode):
+                size = seal[0] if seal else min(status.st_size, LARGEST)
+                if status.st_size != size:
+                    raise ValueError(f"it has {status.st_size} bytes instead of {size}")
+                data = file.read_bytes()
+                if seal and _seal(data) != seal:
+                    raise ValueError("its checksum is wrong; something has changed")
+                return data
+        raise ValueError("it is missing, or not a file")
 
 
 def _manifest(directory: Path) -> dict[str, Seal]:
@@ -257,52 +263,36 @@ def _manifest(directory: Path) -> dict[str, Seal]:
         raise NoSuchSnapshot(f"{directory}: this snapshot is not complete: it has no manifest")
     data = _content(directory / MANIFEST)
     with _reading(directory / MANIFEST):
-        if data != _sealed(line := data.partition(b"\n")[0]):
+        if data != b"%b\n%b\n" % (line := data.partition(b"\n")[0], _seal(line)[1].encode()):
             raise ValueError("its checksum is wrong; something has changed")
         manifest = json.loads(line)
         if (kind := {key: manifest[key] for key in FORMAT}) != FORMAT:
-            raise ValueError(f"it is {kind}; this program reads {FORMAT}")
+            raise ForeignSnapshot(f"{directory}: it is {kind}; take the program that wrote it")
         if manifest["id"] != int(directory.name):
             raise ValueError(f"it is of snapshot {manifest['id']}")
-        members = dict(zip(manifest["members"], _seals(manifest["members"].values()), strict=True))
-        all(map(_plain, members))  # which refuses what is no name
-    return members
+        members = manifest["members"].items()  # and none of them names a path
+        return {p: (n, bytes.fromhex(text).hex()) for p, (n, text) in members if _plain(p)}
 
 
-def _seals(found: Iterable[Sequence[Any]]) -> list[Seal]:
-    """Take what names files for seals, and nothing else, such as a path."""
-    seals = [(size, text) for size, text in found]
-    if not all(re.fullmatch("[0-9a-f]{64}", text) for _, text in seals):
-        raise ValueError("it names a file that is none of ours")
-    return seals
-
-
-def _part(directory: Path, process: str, seal: Seal) -> tuple[dict[str, Json], list[Seal]]:
-    """Give a part, still encoded, and the seals of its pieces."""
+def _part(directory: Path, process: str, seal: Seal) -> tuple[dict[str, Json], dict[str, bytes]]:
+    """Give a part, still encoded, and its pieces."""
     data = _content(file := directory / _part_name(process, seal), seal)
     with _reading(file):
         part = json.loads(data)
-        if (part["id"], part["process"]) != (int(directory.name), process):
-            raise ValueError("it is of another snapshot or process")
-        pieces = _seals(part["pieces"])
-    return part, pieces
+        seals = [(n, bytes.fromhex(text).hex()) for n, text in part["pieces"]]
+        pieces = [_content(directory / f"{seal[1]}.piece", seal) for seal in seals]
+        return part, {str(place): piece for place, piece in enumerate(pieces)}
 
 
-def _piece(directory: Path, seal: Seal) -> bytes:
-    return _content(directory / f"{seal[1]}.piece", seal)
-
-
-def _verified(directory: Path) -> set[str] | None:
-    """Give the names of all files of a snapshot, or None if it is incomplete or damaged."""
+def _verified(directory: Path) -> set[str]:
+    """Give the names of all files of a snapshot, or none if it is not complete and undamaged."""
     names = {MANIFEST}
-    with suppress(NoSuchSnapshot, DamagedSnapshot):
+    with suppress(NoSuchSnapshot, DamagedSnapshot, ForeignSnapshot):
         for process, seal in _manifest(directory).items():
-            names.add(_part_name(process, seal))
-            for piece in _part(directory, process, seal)[1]:
-                _piece(directory, piece)
-                names.add(f"{piece[1]}.piece")
+            part, _ = _part(directory, process, seal)
+            names |= {_part_name(process, seal), *(f"{text}.piece" for _, text in part["pieces"])}
         return names
-    return None
+    return set()
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -341,8 +331,6 @@ class Store(AbstractContextManager["Store"]):
         except BaseException as error:
             self.close()
             if not isinstance(error, BlockingIOError):
-        if id > 99_999_999:
-            raise ValueError(f"{self.path}: all ids are used; give a new directory")
                 raise
             remedy = "close it, end the process that has it, or give another directory"
             raise StoreInUse(f"{path}: another Store writes here; {remedy}") from None
@@ -353,6 +341,8 @@ class Store(AbstractContextManager["Store"]):
         if self._lock.closed or os.fstat(self._lock.fileno()).st_ino not in locks:
             raise StoreInUse(f"{self.path}: it is closed, or its LOCK is gone; open another Store")
         id = max(_directories(self.path), default=0) + 1
+        if id > 99_999_999:
+            raise ValueError(f"{self.path}: all ids are used; give a new directory")
         self.disk.mkdir(self.path / f"{id:08}")
         self.disk.fsync(self.path)
         self._running[id] = frozenset(members)
@@ -380,7 +370,8 @@ class Store(AbstractContextManager["Store"]):
             raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
         seals = {process: receipts[process].seal for process in members}
         line = json.dumps({**FORMAT, "id": id, "members": seals}).encode()
-        _put(directory, MANIFEST, _sealed(line), self.disk, MANIFEST, [])
+        data = b"%b\n%b\n" % (line, _seal(line)[1].encode())
+        _put(directory, MANIFEST, data, self.disk, MANIFEST, [])
         self.disk.fsync(directory)
         del self._running[id]
         with suppress(OSError):  # it is complete, whatever becomes of the old ones
@@ -395,7 +386,7 @@ class Store(AbstractContextManager["Store"]):
 
     def ids(self) -> tuple[int, ...]:
         """Give the ids of the snapshots that are complete and undamaged, oldest first."""
-        return tuple(id for id, d in _directories(self.path).items() if _verified(d) is not None)
+        return tuple(id for id, d in _directories(self.path).items() if _verified(d))
 
     def read(self, id: int) -> dict[str, LocalSnapshot]:
         """Read all parts of a complete snapshot."""
@@ -403,27 +394,40 @@ class Store(AbstractContextManager["Store"]):
         return {process: read_part(self.path, id, process) for process in members}
 
     def latest(self) -> tuple[int, Snapshot] | None:
-        """Give the newest snapshot that is complete and undamaged, to restore it; with its id."""
-        for id in reversed(_directories(self.path)):
-            with suppress(NoSuchSnapshot, DamagedSnapshot):
+        """Give the newest snapshot that is complete and undamaged, to restore it; with its id.
+
+        None means that none was ever complete: it is an error if all of them are damaged.
+        """
+        complete, damage = [id for id, d in _directories(self.path).items() if _is_complete(d)], ""
+        for id in reversed(complete):
+            try:
                 if snapshot := assemble(self.read(id)):
                     return id, snapshot
+            except DamagedSnapshot as error:
+                damage += f"\n{error}"
+        if complete:
+            raise DamagedSnapshot(f"{self.path}: no snapshot is whole; all are damaged:{damage}")
         return None
 
     def collect(self) -> None:
-        """Remove what is incomplete, and all that is older than the last undamaged ones we keep."""
+        """Remove what is incomplete, and all that is older than the last undamaged ones we keep.
+
+        What is foreign stays, and what cannot be read or removed now.
+        """
         directories, kept = _directories(self.path), 0
-        for id, directory in reversed(directories.items()):
-            if id in self._running:
-                continue
-            if kept == self.keep or not _is_complete(directory):
-                self._empty(directory)
-                if id != max(directories):  # which tells the next id
-                    with suppress(OSError):  # a late process has written again
+        for id in sorted(directories.keys() - self._running.keys(), reverse=True):
+            directory = directories[id]
+            with suppress(ForeignSnapshot, OSError):
+                if kept < self.keep and _is_complete(directory):
+                    if names := _verified(directory):
+                        kept += 1
+                        self._empty(directory, but=names)
+                else:
+                    with suppress(NoSuchSnapshot, DamagedSnapshot):
+                        _manifest(directory)  # unless it is foreign
+                    self._empty(directory)
+                    if id != max(directories):  # which tells the next id
                         self.disk.rmdir(directory)
-            elif (names := _verified(directory)) is not None:
-                kept += 1
-                self._empty(directory, but=names)
 
     def _empty(self, directory: Path, but: Iterable[str] = ()) -> None:
         """Remove the files; the manifest first, and durably, so that it is not offered any more."""

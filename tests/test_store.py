@@ -32,8 +32,10 @@ from test_encoding import VALUES
 from chandylamport import Channel, LocalSnapshot, assemble
 from chandylamport.keyed_state import KeyedState
 from chandylamport.store import (
+    FORMAT,
     DamagedSnapshot,
     Disk,
+    ForeignSnapshot,
     NoSuchSnapshot,
     Receipt,
     Store,
@@ -336,8 +338,11 @@ class Matrix:
         root = make(after(moment, STOPS[0]), self.root / "killed")
         tape = self.tape_class(root, moment)
         with self.store_class(root / "store", keep=2, disk=tape) as store:
-            if (offered := store.latest()) and offered[0] == moment.committing:
-                tape.now.committing = None  # somebody goes on from there: it must not be lost
+            try:
+                if (offered := store.latest()) and offered[0] == moment.committing:
+                    tape.now.committing = None  # somebody goes on from there: it must not be lost
+            except DamagedSnapshot as error:
+                yield f"{moment.last}; the process is killed: {error}"
             tape.note()
         for later in tape.moments:
             yield from self.fault(later, STOPS[1], f"{moment.last}; the process is killed; ")
@@ -563,17 +568,77 @@ def test_what_is_not_a_file_is_refused_in_its_place(two: Store, tmp_path: Path):
     assert two.ids() == (1, 2)
 
 
-def test_a_file_that_the_disk_does_not_give_is_damaged(two: Store, monkeypatch):
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE])
+@pytest.mark.parametrize("operation", ["read_bytes", "lstat"])
+def test_a_machine_that_cannot_read_now_has_no_damage(two: Store, monkeypatch, operation, error):
+    works = getattr(Path, operation)
     for file in files_of(two, 2):
 
-        def fail(path: Path, file: Path = file, read: Callable = Path.read_bytes) -> bytes:
+        def fail(path: Path, file: Path = file) -> object:
             if path == file:
-                raise OSError(5, "Input/output error")
-            return read(path)
+                raise OSError(error, os.strerror(error))
+            return works(path)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "read_bytes", fail)
-            assert assert_damaged(two, file) == "[Errno 5] Input/output error"
+            patch.setattr(Path, operation, fail)
+            for ask in (partial(two.read, 2), two.latest, two.ids):
+                with pytest.raises(OSError, match=os.strerror(error)) as caught:
+                    ask()
+                assert caught.value.errno == error
+            two.keep = 1
+            two.collect()  # which does without it, and keeps the one that it can read
+            two.keep = 2
+    assert two.ids() == (1, 2)
+
+
+def test_all_damaged_is_not_the_same_as_never_any(two: Store):
+    assert two.begin("p") == 3  # what is not complete says nothing
+    broken = [part_of(two, 1, "p"), part_of(two, 2, "q")]
+    for file in broken:
+        replace_by(file, b"")
+    with pytest.raises(DamagedSnapshot, match="no snapshot is whole; all are damaged") as caught:
+        two.latest()
+    assert all(f"{file}: it has 0 bytes" in str(caught.value) for file in broken)
+    take(two, parts_of(4))
+    assert two.latest() == (4, assemble(parts_of(4)))
+
+
+def test_a_byte_that_is_flipped_in_a_shared_piece_is_an_error_for_all_that_share_it(two: Store):
+    shared = [file for file in files_of(two, 2) if file.stat().st_nlink == 2]
+    assert len(shared) == 3
+    for file in shared:
+        data = file.read_bytes()
+        for at in range(0, len(data), 7):
+            with file.open("r+b") as opened:  # in place, and not under the name alone
+                opened.seek(at)
+                opened.write(bytes([data[at] ^ 1]))
+            for id in (1, 2):
+                with pytest.raises(DamagedSnapshot, match="its checksum is wrong"):
+                    two.read(id)
+            with pytest.raises(DamagedSnapshot, match="no snapshot is whole"):
+                two.latest()
+            file.write_bytes(data)
+        file.write_bytes(data[::-1])
+        take(two, parts_of(3))  # it is written anew, and not shared
+        assert two.latest()[1] == assemble(parts_of(3))
+        file.write_bytes(data)
+    assert two.read(two.ids()[-1]) == parts_of(3)
+
+
+def test_a_file_of_a_wrong_size_is_not_even_read(two: Store, monkeypatch):
+    read = Path.read_bytes
+
+    def read_small(path: Path) -> bytes:
+        assert path.stat().st_size < 2**30, "this would take all memory"
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_small)
+    for file in files_of(two, 2):
+        data = file.read_bytes()
+        replace_by(file, data)
+        os.truncate(file, 40 * 2**30)  # it has no blocks, and takes no room
+        assert assert_damaged(two, file).startswith("it has 42949672960 bytes instead of ")
+        replace_by(file, data)
     assert two.ids() == (1, 2)
 
 
@@ -626,11 +691,6 @@ def forge(store: Store, change: Callable[[dict[str, object]], object]) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (
-            lambda m: m.update(version=2),
-            "it is {'format': 'chandylamport snapshot', 'version': 2};",
-        ),
-        (lambda m: m.update(format="a recipe"), "it is {'format': 'a recipe', 'version': 1}; this"),
         (lambda m: m.update(id=1), "it is of snapshot 1"),
         (lambda m: m.pop("members"), "'members'"),
         (lambda m: m.update(members=7), ""),
@@ -642,7 +702,7 @@ def forge(store: Store, change: Callable[[dict[str, object]], object]) -> None:
         ),
         (
             lambda m: m["members"].update(p=[0, "/../../../secret".ljust(64)]),
-            "it names a file that is none of ours",
+            "non-hexadecimal number found",
         ),
     ],
 )
@@ -650,6 +710,22 @@ def test_a_manifest_is_not_believed_because_its_checksum_is_right(two: Store, ch
     forge(two, change)
     assert assert_damaged(two, two.path / "00000002" / "manifest.json").startswith(error)
     assert two.ids() == (1,)
+
+
+@pytest.mark.parametrize("other", [{"version": 2}, {"format": "a recipe"}])
+def test_a_snapshot_of_another_version_is_no_damage_and_is_left_alone(two: Store, other):
+    forge(two, lambda manifest: manifest.update(other))
+    files = {file: file.read_bytes() for file in files_of(two, 2)}
+    for ask in (partial(two.read, 2), two.latest):  # older ones must not be taken in its place
+        with pytest.raises(ForeignSnapshot, match="; take the program that wrote it") as caught:
+            ask()
+        assert f"{two.path / '00000002'}: it is {FORMAT | other}; " in str(caught.value)
+    assert two.ids() == (1,)
+    for version in range(3, 7):
+        take(two, parts_of(version))
+    assert two.latest() == (6, assemble(parts_of(6)))
+    assert two.ids() == (5, 6)
+    assert {file: file.read_bytes() for file in files_of(two, 2)} == files
 
 
 @pytest.mark.parametrize("name", ["../../secret", "/secret", "..", "P", "s"])
@@ -674,8 +750,6 @@ def test_what_is_no_manifest_is_damaged(two: Store, text: str):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda part: part.update(id=1),
-        lambda part: part.update(process="q"),
         lambda part: part.pop("state"),
         lambda part: part.update(channels=7),
         lambda part: part.pop("pieces"),
@@ -833,6 +907,23 @@ def test_an_id_is_not_used_again(two: Store):
         assert store.begin("p") == id + 2
 
 
+def test_when_all_ids_are_used_it_says_so(two: Store):
+    (two.path / "99999999").mkdir()
+    with pytest.raises(ValueError, match="all ids are used; give a new directory"):
+        two.begin("p")
+    assert not (two.path / "100000000").exists()
+
+
+def test_a_store_stays_where_it_is_when_its_process_goes_elsewhere(memory: Path, monkeypatch):
+    (memory / "elsewhere").mkdir()
+    monkeypatch.chdir(memory)
+    with Store("store", disk=QUICK) as store:
+        take(store, parts_of(1))
+        monkeypatch.chdir("elsewhere")
+        assert store.path == memory / "store"
+        assert store.latest() == (1, assemble(parts_of(1)))
+
+
 def owing(number: int) -> LocalSnapshot:
     return LocalSnapshot(None, {}, {Channel("p", "q"): number})
 
@@ -908,23 +999,6 @@ def test_a_late_part_does_no_harm(two: Store):
 
 class Busy(Disk):
     """A late process is at work in what is being removed."""
-def test_when_all_ids_are_used_it_says_so(two: Store):
-    (two.path / "99999999").mkdir()
-    with pytest.raises(ValueError, match="all ids are used; give a new directory"):
-        two.begin("p")
-    assert not (two.path / "100000000").exists()
-
-
-def test_a_store_stays_where_it_is_when_its_process_goes_elsewhere(memory: Path, monkeypatch):
-    (memory / "elsewhere").mkdir()
-    monkeypatch.chdir(memory)
-    with Store("store", disk=QUICK) as store:
-        take(store, parts_of(1))
-        monkeypatch.chdir("elsewhere")
-        assert store.path == memory / "store"
-        assert store.latest() == (1, assemble(parts_of(1)))
-
-
 
     def remove(self, path: Path) -> None:
         super().remove(path)
@@ -953,6 +1027,55 @@ def test_what_cannot_be_removed_does_not_disturb_the_collection_of_the_rest(two:
     take(two, parts_of(3))
     take(two, parts_of(4))
     assert two.ids() == (3, 4)
+    assert [file.name for file in files_of(two, 1)] == ["0 of somebody else"]
+    assert not (two.path / "00000002").exists()
+
+
+class Stubborn(Disk):
+    """Does not remove a manifest; or does, and cannot say whether it will come back."""
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(sync=False)
+        self.operation = operation
+
+    def remove(self, path: Path) -> None:
+        if self.operation == "remove" and path.name == "manifest.json":
+            raise OSError("it stays")
+        super().remove(path)
+
+    def fsync(self, path: Path) -> None:
+        if self.operation == "fsync" and (path / "r.tmp").exists():
+            raise OSError("nobody knows")
+
+
+@pytest.mark.parametrize("operation", ["remove", "fsync"])
+def test_nothing_is_removed_from_under_a_manifest_that_may_stay(two: Store, operation: str):
+    (two.path / "00000001" / "r.tmp").touch()
+    before = {file.name for file in files_of(two, 1)} - {"manifest.json"}
+    two.disk = Stubborn(operation)
+    assert take(two, parts_of(3)) == 3  # it is complete, whatever becomes of the old ones
+    assert two.latest() == (3, assemble(parts_of(3)))
+    assert before <= {file.name for file in files_of(two, 1)}
+    two.disk = QUICK
+    two.collect()
+    assert not (two.path / "00000001").exists()
+
+
+@pytest.mark.parametrize("over", [Store.commit, Store.abort])
+def test_a_collection_that_fails_is_not_a_failure_of_what_is_done_already(
+    two: Store, monkeypatch, over: Callable
+):
+    id = two.begin("p")
+    receipts = {"p": two.write(id, "p", LocalSnapshot(0, {}))}
+
+    def fail(self: Store) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(Store, "collect", fail)
+    over(two, id, receipts) if over is Store.commit else over(two, id)
+    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
+    two.abort(id)  # without effect
+    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
 
 
 def test_a_disk_is_waited_for_unless_it_need_not_be(tmp_path: Path, monkeypatch):
@@ -1027,55 +1150,6 @@ def test_a_receipt_travels_as_json(memory: Path):
 def test_every_part_comes_back_equal(state: object, messages: tuple[object, ...], owed: int):
     p, q = Channel("p", "q"), Channel("q", "p")
     parts = {
-    assert [file.name for file in files_of(two, 1)] == ["0 of somebody else"]
-    assert not (two.path / "00000002").exists()
-
-
-class Stubborn(Disk):
-    """Does not remove a manifest; or does, and cannot say whether it will come back."""
-
-    def __init__(self, operation: str) -> None:
-        super().__init__(sync=False)
-        self.operation = operation
-
-    def remove(self, path: Path) -> None:
-        if self.operation == "remove" and path.name == "manifest.json":
-            raise OSError("it stays")
-        super().remove(path)
-
-    def fsync(self, path: Path) -> None:
-        if self.operation == "fsync" and (path / "r.tmp").exists():
-            raise OSError("nobody knows")
-
-
-@pytest.mark.parametrize("operation", ["remove", "fsync"])
-def test_nothing_is_removed_from_under_a_manifest_that_may_stay(two: Store, operation: str):
-    (two.path / "00000001" / "r.tmp").touch()
-    before = {file.name for file in files_of(two, 1)} - {"manifest.json"}
-    two.disk = Stubborn(operation)
-    assert take(two, parts_of(3)) == 3  # it is complete, whatever becomes of the old ones
-    assert two.latest() == (3, assemble(parts_of(3)))
-    assert before <= {file.name for file in files_of(two, 1)}
-    two.disk = QUICK
-    two.collect()
-    assert not (two.path / "00000001").exists()
-
-
-@pytest.mark.parametrize("over", [Store.commit, Store.abort])
-def test_a_collection_that_fails_is_not_a_failure_of_what_is_done_already(
-    two: Store, monkeypatch, over: Callable
-):
-    id = two.begin("p")
-    receipts = {"p": two.write(id, "p", LocalSnapshot(0, {}))}
-
-    def fail(self: Store) -> None:
-        raise OSError(errno.EMFILE, "too many open files")
-
-    monkeypatch.setattr(Store, "collect", fail)
-    over(two, id, receipts) if over is Store.commit else over(two, id)
-    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
-    two.abort(id)  # without effect
-    assert two.ids() == ((1, 2, 3) if over is Store.commit else (1, 2))
         "p": LocalSnapshot(state, {q: messages}, {p: owed, "white messages": 0}),
         "q": LocalSnapshot(None, {p: ()}, {p: -owed}),
     }
@@ -1108,6 +1182,18 @@ def test_a_name_that_makes_no_file_is_refused(two: Store, name: str):
 
 
 # --- one writer ----------------------------------------------------------------------------------
+
+
+def test_a_store_whose_lock_was_removed_begins_nothing(memory: Path):
+    first = Store(memory, disk=QUICK)
+    (memory / "LOCK").unlink()
+    with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
+        first.begin("p")
+    with Store(memory, disk=QUICK) as second:  # for now, there is no lock to be seen
+        with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
+            first.begin("p")
+        assert second.begin("p") == 1
+    first.close()
 
 
 def test_a_second_writer_is_refused_until_the_first_one_closes(two: Store):
@@ -1176,15 +1262,3 @@ print(json.dumps(write_part(sys.argv[1], int(sys.argv[2]), sys.argv[3], part).to
         receipts[name] = Receipt.from_json(json.loads(done.stdout))
     two.commit(id, receipts)
     assert two.latest()[1].states == {"p": "p", "q": "q", "r": "r"}
-def test_a_store_whose_lock_was_removed_begins_nothing(memory: Path):
-    first = Store(memory, disk=QUICK)
-    (memory / "LOCK").unlink()
-    with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
-        first.begin("p")
-    with Store(memory, disk=QUICK) as second:  # for now, there is no lock to be seen
-        with pytest.raises(StoreInUse, match="LOCK is gone; open another Store"):
-            first.begin("p")
-        assert second.begin("p") == 1
-    first.close()
-
-
