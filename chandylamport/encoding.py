@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from math import isfinite
-from types import NoneType
 from typing import Any
 
 from .chandy_lamport import Control
@@ -38,10 +38,10 @@ def encode(value: Any, keep: Keep | None = None) -> Json:
     ({'object': {'tuple': 1}}, {'tuple': 1})
     """
     kind = type(value)
-    if kind in (bool, int, NoneType) or (kind is float and isfinite(value)):
-        return value
-    if kind is str and value == value.encode(errors="ignore").decode():
-        return value
+    if kind in (bool, int, str, type(None)) or (kind is float and isfinite(value)):
+        with suppress(ValueError):  # of half a character, or a number of more than 4,300 digits
+            str(value).encode()
+            return value
     if kind is list or TUPLES.get(kind.__name__) is kind:
         items = [encode(item, keep) for item in value]
         return items if kind is list else {kind.__name__: items}
@@ -56,7 +56,8 @@ def encode(value: Any, keep: Keep | None = None) -> Json:
     if kind is dict and all(type(key) is str for key in value):
         fields = {encode(key): encode(item, keep) for key, item in value.items()}
         return {"object": fields} if len(fields) == 1 and fields.keys() <= TAGS else fields
-    raise TypeError(f"{value!r}, a {kind.__name__}, would not come back equal from JSON")
+    shown = "a number as long as that" if kind is int else repr(value)
+    raise TypeError(f"{shown}, a {kind.__name__}, would not come back equal from JSON")
 
 
 def _bucket(bucket: dict[Any, Any], keep: Keep | None) -> Json:
@@ -70,7 +71,7 @@ def decode(value: Json, fetch: Fetch | None = None) -> Any:
     if isinstance(value, list):
         return [decode(item, fetch) for item in value]
     if not isinstance(value, dict):
-        return value
+        return encode(value)  # which refuses what JSON may say, and nobody wrote, such as NaN
     if len(value) != 1 or not value.keys() <= TAGS:
         return {key: decode(item, fetch) for key, item in value.items()}
     [(tag, inner)] = value.items()

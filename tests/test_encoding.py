@@ -148,6 +148,8 @@ class Text(str):
         Text("a"),
         float("nan"),
         float("inf"),
+        pytest.param(10**5000, id="a long number"),
+        pytest.param(-(10**5000), id="a long number below zero"),
         "half of a pair: \ud83d",
         {"\ud83d": 1},
     ],
@@ -162,6 +164,20 @@ def test_the_refusal_names_the_value():
     with pytest.raises(TypeError) as caught:
         encode({"a": ({1},)})
     assert str(caught.value) == "{1}, a set, would not come back equal from JSON"
+
+
+def test_a_number_that_is_too_long_to_be_written_is_refused_in_words():
+    with pytest.raises(TypeError, match="a number as long as that, a int, would not come back"):
+        encode({"a": (10**4300,)})
+    assert decode(over_the_wire(encode(10**4300 - 1))) == 10**4300 - 1
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud83d"'])
+def test_what_is_read_and_cannot_have_been_written_is_refused(text: str):
+    with pytest.raises(TypeError, match="would not come back equal from JSON"):
+        decode(json.loads(text))
+    with pytest.raises((TypeError, ValueError), match="would not come back equal from JSON"):
+        decode(json.loads(f'{{"tuple": [1, [{text}]]}}'))
 
 
 @pytest.mark.parametrize(
