@@ -1,8 +1,9 @@
 """Keyed state: a value for each key, captured by copy-on-write.
 
 It knows no process, no snapshot and no disk. A state never changes: a new value makes a new state,
-and the two share all buckets but one. So the reference is the capture. Nothing has to stop while
-it is written, and what did not change since the last time is found without looking at it.
+and the two share all buckets but one. So the reference is the capture, and nothing has to stop
+while it is written. Whoever writes it encodes and compares every bucket, whether it has changed or
+not; what is saved is the writing of those that are on disk already.
 """
 
 from __future__ import annotations
