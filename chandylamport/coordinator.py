@@ -7,14 +7,13 @@ carries out what it decides. So it is the same in logical time, on sockets and o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from .chandy_lamport import ChandyLamport
 from .events import Channel
 from .overlapping import Overlapping, Ports, Stamped, Tagged
-from .recorder import Id, Payload, Recorder
+from .recorder import Id, Payload, Recorder, still_owed
 from .store import Receipt, Store
 
 
@@ -164,10 +163,8 @@ class Coordinator:
         if id != self.running or process not in self.members:
             return []
         self.receipts[process] = receipt
-        owed: Counter[Hashable] = Counter()
-        for each in self.receipts.values():
-            owed.update(each.owed)
-        if len(self.receipts) < len(self.members) or any(owed.values()):
+        owed = still_owed(each.owed for each in self.receipts.values())
+        if len(self.receipts) < len(self.members) or owed:
             return []
         try:
             self.store.commit(id, self.receipts)

@@ -108,6 +108,18 @@ class Snapshot:
         return hash((frozenset(self.states.items()), frozenset(self.channels.items())))
 
 
+def still_owed(each: Iterable[Mapping[Hashable, int]]) -> dict[Hashable, int]:
+    """Add up what all processes owe; give the names under which a message is still missing.
+
+    >>> still_owed([{"white": 2, "red": 1}, {"white": -2}])
+    {'red': 1}
+    """
+    total: Counter[Hashable] = Counter()
+    for owed in each:
+        total.update(owed)
+    return {name: number for name, number in total.items() if number}
+
+
 def assemble(parts: Mapping[str, LocalSnapshot | None]) -> Snapshot | None:
     """Make a snapshot of all parts, or None while one is missing or a message is still owed.
 
@@ -118,10 +130,7 @@ def assemble(parts: Mapping[str, LocalSnapshot | None]) -> Snapshot | None:
     {('p', 'q'): ('m',)}
     """
     present = {process: part for process, part in parts.items() if part is not None}
-    owed: Counter[Hashable] = Counter()
-    for part in present.values():
-        owed.update(part.owed)
-    if len(present) < len(parts) or any(owed.values()):
+    if len(present) < len(parts) or still_owed(part.owed for part in present.values()):
         return None
     channels = {c: held for part in present.values() for c, held in part.channels.items()}
     return Snapshot({process: part.state for process, part in present.items()}, channels)

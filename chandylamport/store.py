@@ -30,7 +30,6 @@ import fcntl
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
@@ -39,7 +38,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from .encoding import Json, decode, encode
-from .recorder import LocalSnapshot, Snapshot, assemble
+from .recorder import LocalSnapshot, Snapshot, assemble, still_owed
 
 FORMAT = {"format": "chandylamport snapshot", "version": 1}
 MANIFEST, LOCK = "manifest.json", "LOCK"
@@ -363,11 +362,8 @@ class Store(AbstractContextManager["Store"]):
         members, directory = sorted(self._members(id)), self.path / f"{id:08}"
         if sorted(receipts) != members:
             raise ValueError(f"snapshot {id} has receipts of {sorted(receipts)}, not of {members}")
-        owed: Counter[Hashable] = Counter()
-        for receipt in receipts.values():
-            owed.update(receipt.owed)
-        if any(owed.values()):
-            raise ValueError(f"snapshot {id}: messages are still owed: {dict(owed)}; wait for them")
+        if owed := still_owed(receipt.owed for receipt in receipts.values()):
+            raise ValueError(f"snapshot {id}: messages are still owed: {owed}; wait for them")
         seals = {process: receipts[process].seal for process in members}
         line = json.dumps({**FORMAT, "id": id, "members": seals}).encode()
         data = b"%b\n%b\n" % (line, _seal(line)[1].encode())

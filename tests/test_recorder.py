@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chandylamport import Channel, LocalSnapshot, Snapshot, assemble, complete
+from chandylamport.recorder import still_owed
 
 NAMES = "pqr"
 CHANNELS = complete(NAMES)
@@ -104,3 +105,10 @@ def test_what_one_channel_owes_is_not_paid_by_another():
     owing = {"p": LocalSnapshot(0, {}, {pq: 1}), "q": LocalSnapshot(0, {}, {qp: -1})}
     assert assemble(owing) is None
     assert assemble({"p": owing["p"], "q": LocalSnapshot(0, {pq: ("m",)}, {pq: -1})}) is not None
+
+
+@given(parts())
+def test_what_is_still_owed_is_the_sum_under_each_name_where_it_is_not_zero(all_parts):
+    sums = {c: sum(part.owed.get(c, 0) for part in all_parts.values()) for c in CHANNELS}
+    left = still_owed(part.owed for part in all_parts.values())
+    assert left == {c: number for c, number in sums.items() if number}
