@@ -26,6 +26,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from random import Random
 from secrets import compare_digest, token_hex
+from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
 from time import monotonic
 from traceback import format_exception
 from typing import Any
@@ -45,7 +46,7 @@ Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
 Say = Callable[[str], object]
 HOST = "127.0.0.1"
 LARGEST = 2**20  # bytes of a frame
-ROOM = 2**16  # bytes that may wait for a channel, before its sender has to wait
+ROOM = 2**14  # bytes for each of a channel's buffers: when they are full, its sender has to wait
 AHEAD = 16  # frames that are read before they are taken
 PATIENCE = 3.0  # seconds for a handshake
 GRACE = 5.0  # seconds for a worker to end by itself
@@ -87,6 +88,7 @@ class Pass:
     async def connect(self, port: int) -> tuple[StreamReader, StreamWriter]:
         """Open a connection, and wait until it is accepted."""
         reader, writer = await asyncio.open_connection(HOST, port)
+        writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, ROOM)
         send(writer, (self.secret, self.incarnation, self.name))
         await receive(reader)
         return reader, writer
@@ -127,7 +129,8 @@ class Pass:
                 say(f"{self.name} refuses {writer.get_extra_info('peername')}: {why}")
             writer.close()
 
-        server = await asyncio.start_server(knock, HOST, 0)
+        server = await asyncio.start_server(knock, HOST, 0, limit=ROOM)
+        server.sockets[0].setsockopt(SOL_SOCKET, SO_RCVBUF, ROOM)
         say(f"{self.name} listens on {server.sockets[0].getsockname()}")
         return server
 
@@ -508,9 +511,12 @@ def run_on_sockets(
     A snapshot begins every so many seconds, at the initiators, by default the first process. It
     goes to the store, or its path; a run on a store that has snapshots goes on from the last.
     `kill` says who is killed after how many complete snapshots. So many failures in a row, of
-    snapshots or workers, are tolerated. A script must call this under
-    `if __name__ == "__main__":`, for the new OS processes import it.
+    snapshots or workers, are tolerated. Where there is no order, 16 messages that a process does
+    not accept still hold up the next. A script must call this under `if __name__ == "__main__":`,
+    for the new OS processes import it.
     """
+    if system.network.delays or system.network.capacities:
+        raise ValueError("sockets have delays and capacities of their own: give channels without")
     first = named(system, initiators) or [next(iter(system.processes))]
     if strangers := {*kill.values()} - {*system.processes}:
         raise ValueError(f"there is no process {strangers.pop()} to be killed")

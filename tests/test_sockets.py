@@ -110,6 +110,13 @@ def test_colours_work_where_the_network_promises_no_order(store):
     assert got.faults == ()
 
 
+@pytest.mark.parametrize("bounds", ["delays", "capacities"])
+def test_delays_and_capacities_of_the_simulator_are_refused(bounds, store):
+    network = cl.Fifo(cl.complete("pq"), **{bounds: {("p", "q"): 1}})
+    with pytest.raises(ValueError, match="sockets have delays and capacities of their own"):
+        run_on_sockets(cl.System(cl.accounts(p=1, q=1), network), store=store)
+
+
 def test_a_message_waits_until_its_receiver_accepts_it(store):
     c = cl.computation("""
         p: m!
@@ -554,6 +561,48 @@ def test_a_class_of_a_notebook_cannot_be_imported_and_the_error_says_so(store, m
 
 
 # --- full channels --------------------------------------------------------------------------------
+
+
+class Hasty:
+    """Sends letters of 4 KiB, as many as it can."""
+
+    initial = 0
+    receive = None  # nobody writes to it
+
+    def enabled(self, sent):
+        if sent < 400:
+            yield cl.Action("", (("q", "x" * 4096),))
+
+    def step(self, sent, action):
+        return sent + 1
+
+
+class Slow:
+    """Thinks for a long time, and then takes letters."""
+
+    initial = (3000, 0)  # thoughts to come, and letters
+
+    def enabled(self, state):
+        if state[0]:
+            yield cl.Action("think")
+
+    def step(self, state, action):
+        assert sum(range(20_000))
+        return state[0] - 1, state[1]
+
+    def accepts(self, state, channel, letter):
+        return not state[0]
+
+    def receive(self, state, channel, letter):
+        return state[0], state[1] + 1
+
+
+def test_a_slow_receiver_bounds_what_is_in_its_channel(store):
+    system = cl.System({"p": Hasty(), "q": Slow()}, cl.Fifo(cl.complete("pq")))
+    got = run_on_sockets(system, store=store, initiators=["q"], every=0.2)
+    assert got.faults == ()
+    assert got.final.states == {"p": 400, "q": (0, 400)}
+    assert max(len(snapshot.channels["p", "q"]) for snapshot in got.snapshots.values()) < 100
 
 
 def test_full_channels_hold_senders_back_and_block_nobody(store):
