@@ -417,7 +417,8 @@ class Incarnation:
                 if all(ports.values()):
                     self.order(ports, ports)
                     self.coordinator.due = monotonic() + self.coordinator.every
-                    self.working = not self.strike()
+                    self.working = True
+                    self.strike()
             case "stored", id, receipt, at_rest:
                 worker.at_rest = at_rest
                 self.announce(self.coordinator.acknowledge(id, name, Receipt.from_json(receipt)))
@@ -452,17 +453,17 @@ class Incarnation:
             if notice.what == COMPLETE:
                 parts = self.coordinator.store.read(notice.id)
                 self.snapshots[notice.id] = assemble(parts) or NOWHERE
-                at_rest = all(worker.at_rest for worker in self.workers.values())
-                if not self.strike() and at_rest:
+                to_come = max(self.kill, default=-1) >= len(self.snapshots)
+                self.strike()
+                if not to_come and all(worker.at_rest for worker in self.workers.values()):
                     self.working = False
                     self.order(("stop", notice.id), self.workers)
 
-    def strike(self) -> str:
-        """Kill whoever is to be killed after so many complete snapshots, and say who it was."""
-        if victim := self.kill.pop(len(self.snapshots), ""):
+    def strike(self) -> None:
+        """Kill whoever is to be killed after so many complete snapshots."""
+        if victim := self.kill.pop(len(self.snapshots), None):
             self.say(f"{victim} is killed after {len(self.snapshots)} complete snapshots")
             self.workers[victim].child.kill()
-        return victim
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -510,10 +511,10 @@ def run_on_sockets(
 
     A snapshot begins every so many seconds, at the initiators, by default the first process. It
     goes to the store, or its path; a run on a store that has snapshots goes on from the last.
-    `kill` says who is killed after how many complete snapshots. So many failures in a row, of
-    snapshots or workers, are tolerated. Where there is no order, 16 messages that a process does
-    not accept still hold up the next. A script must call this under `if __name__ == "__main__":`,
-    for the new OS processes import it.
+    `kill` says who is killed after how many complete snapshots; it does not end before. A number of
+    failures in a row, of snapshots or workers, is tolerated. In a network without order, 16
+    messages that a process does not accept still hold up the next. A script must call this under
+    `if __name__ == "__main__":`, for the new OS processes import it.
     """
     if system.network.delays or system.network.capacities:
         raise ValueError("sockets have delays and capacities of their own: give channels without")

@@ -163,6 +163,17 @@ def test_it_runs_where_an_event_loop_is_running(store):
     assert asyncio.run(cell()).faults == ()
 
 
+@pytest.mark.parametrize("barriers", ["aligned", "unaligned"])
+def test_a_dataflow_runs_on_sockets(barriers, store):
+    words = ["to", "be", "or", "not"], ["that", "is"]
+    flow = cl.source(*words) >> cl.key_by(len, into=2) >> cl.count() >> cl.sink()
+    tasks = cl.deploy(flow, barriers)
+    how = {"initiators": tasks.sources, "store": store, "every": 0, "kill": {1: "count-1"}}
+    got = run_on_sockets(tasks.system, tasks.algorithm, **how)
+    assert got.faults == ()
+    assert sorted(got.final.states[tasks.sink][0][1]) == sorted(cl.execute(flow).output)
+
+
 # --- wrong variants -------------------------------------------------------------------------------
 
 SEEDS = range(5)
@@ -246,6 +257,12 @@ def test_a_kill_before_any_snapshot_starts_from_the_beginning(store):
     assert got.log.count("incarnation 2 starts from the beginning") == 1
 
 
+def test_a_run_does_not_end_before_all_are_killed_who_are_to_be(store):
+    got = run_on_sockets(bank(1), store=store, every=0, kill={1: "p", 4: "q"})
+    assert got.faults == ()
+    assert (got.incarnations, got.killed) == (3, ("p", "q"))
+
+
 def test_only_processes_can_be_killed(store):
     with pytest.raises(ValueError, match="there is no process z to be killed"):
         run_on_sockets(bank(1), store=store, kill={1: "z"})
@@ -313,7 +330,7 @@ def test_what_is_late_of_an_aborted_snapshot_does_no_harm(algorithm, store, monk
     got = run_on_sockets(bank(1000), algorithm, store=store, every=0, log=log)
     assert got.faults == ()
     aborted = [line for line in got.log if "is aborted" in line]
-    assert len(aborted) == len(leaps) > 1
+    assert len(aborted) == len(leaps) > 0
     assert all(id % 2 == 0 for id in got.snapshots)
 
 
