@@ -82,7 +82,7 @@ from .overlapping import Overlapping
 from .reachability import reorder
 from .recorder import LocalSnapshot, Port, Recorder, Snapshot, assemble
 from .runs import Run, Schedule, replay, simulate
-from .store import DamagedSnapshot, Disk, NoSuchSnapshot, Store, StoreInUse
+from .store import DamagedSnapshot, Disk, ForeignSnapshot, NoSuchSnapshot, Store, StoreInUse
 from .systems import Action, Fifo, Process, System, Unordered, restore
 from .topologies import both_ways, complete, line, ring, star, strongly_connected
 

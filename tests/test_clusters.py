@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import json
 import re
 import subprocess
 import sys
@@ -97,7 +98,9 @@ def is_tidy(store: cl.Store) -> bool:
     files = {path.name: {*path.iterdir()} for path in store.path.iterdir() if path.is_dir()}
     newest = max(files)  # it stays, to tell the next id
     for id in kept:
-        parts = {store.path / id / f"{process}.part.json" for process in "pqr"}
+        seals = json.loads((store.path / id / "manifest.json").read_bytes().splitlines()[0])
+        members = seals["members"].items()
+        parts = {store.path / id / f"{p}.{seal[:16]}.part.json" for p, (_, seal) in members}
         names = re.findall("[0-9a-f]{64}", "".join(part.read_text() for part in parts))
         pieces = {store.path / id / f"{name}.piece" for name in names}
         files[id] -= {store.path / id / "manifest.json"} | parts | pieces
