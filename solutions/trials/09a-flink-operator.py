@@ -254,6 +254,16 @@ class AlignsAfterAll(Waits):
     pass
 
 
+@wrong("Unaligned", "an input held")
+class LogsRightlyAndHolds(Logs):
+    def on_barrier(self, port, channel):
+        super().on_barrier(port, channel)
+        port.hold(channel)
+        if self.all_came(port):
+            for each in port.inputs:
+                port.release(each)
+
+
 @wrong("Unaligned", "logged behind the barrier")
 class LogsWhereTheBarrierCame(Logs):
     def is_logged(self, channel):
@@ -270,6 +280,19 @@ class BeginsTheLogAtTheBarrier(Logs):
 class DoneWithTheState(Logs):
     def result(self):
         return Barriers.result(self)
+
+
+@wrong("Unaligned", "never done")
+class DoesNotKnowItsInputs(Logs):
+    def result(self):
+        return None if self.came else Barriers.result(self)
+
+
+@wrong("Unaligned", "never done")
+class DoesNotNoteTheBarriers(Logs):
+    def on_barrier(self, port, channel):
+        self.came = []
+        self.begin(port)
 
 
 @wrong("Unaligned", "a log from the beginning")
@@ -373,6 +396,13 @@ def sends_all_that_is_not_counted(system, snapshot, source):
 def looks_for_what_op_has_not(system, snapshot, source):
     counted = snapshot.states["op"][1]
     return [record for record in all_of(system, source) if record not in counted]
+
+
+@wrong("replayed", "records compared")  # and these too
+def looks_for_what_is_nowhere(system, snapshot, source):
+    log = snapshot.channels[source, "op"]
+    known = snapshot.states["op"][1] + log
+    return [*log, *(record for record in all_of(system, source) if record not in known)]
 
 
 @right("replayed")

@@ -76,6 +76,12 @@ class HoldsWhatIsNotReady(Loops):
 
 
 @wrong("Cyclic", "no log")
+class WaitsAndLogsNothing(Loops):
+    def is_logged(self, channel):
+        return False
+
+
+@wrong("Cyclic", "done too early")  # and without a log, which cannot be seen beside it
 class ForgetsWhatGoesRound(Loops):
     def is_logged(self, channel):
         return False
@@ -84,7 +90,7 @@ class ForgetsWhatGoesRound(Loops):
         return self.part() if self.recorded else None
 
 
-@wrong("Cyclic", "no log")
+@wrong("Cyclic", "done too early")
 class HandsInAnUnfinishedLog(Loops):
     def result(self):
         return self.part() if self.recorded else None

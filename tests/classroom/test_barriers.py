@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,25 @@ def test_a_state_from_which_nobody_can_start_is_refused_all_the_same():
             self.state = "nonsense"
 
     assert "is recorded in state 'nonsense'" in str(refused("Aligned", RecordsNonsense))
+
+
+@pytest.mark.parametrize("name", ["Aligned", "Unaligned", "Cyclic"])
+def test_a_forgotten_return_is_told_as_such(name):
+    right = {"Aligned": "WithAList", "Unaligned": "WithListsForEachInput"}
+
+    class ForgetsToReturn(TRIALS[right.get(name, "WithListsForEachBackEdge")]):
+        def on_receive(self, port, channel, wire):
+            super().on_receive(port, channel, wire)
+
+    record = "m1" if name == "Cyclic" else "[ab]1"
+    sentence = f"goes wrong: on_receive returned None for the record {record}: return it\\."
+    assert re.search(sentence, str(refused(name, ForgetsToReturn)))
+
+
+def test_a_class_that_logs_rightly_may_not_hold_an_input_either():
+    sentence = "your class calls port.hold, and here nothing is to wait."
+    for title in ("LogsRightlyAndHolds", "AlignsAfterAll"):
+        assert sentence in str(refused("Unaligned", TRIALS[title]))
 
 
 # --- 09c -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from dataclasses import replace
@@ -13,7 +14,7 @@ from ...chandy_lamport import MARKER, ChandyLamport
 from ...dataflow import Aligned, AtLeastOnce
 from ...events import Channel
 from ...exploration import explore
-from ...recorder import Id, Payload, Port, Snapshot, Wire
+from ...recorder import Id, LocalSnapshot, Payload, Port, Snapshot, Wire
 from ...runs import Schedule, simulate
 from ...simulator import NO_ID
 from ...systems import System, restore
@@ -38,9 +39,14 @@ def sources(system: System) -> list[str]:
     return [process for process in system.processes if not system.network.inputs(process)]
 
 
-def has_two_inputs(system: System) -> bool:
-    """Whether some process has to wait for more than one barrier."""
-    return any(len(system.network.inputs(process)) > 1 for process in system.processes)
+def with_holds_noted(answer: Any, held: set[Channel]) -> Any:
+    """Give a class for which port.hold does nothing but note the channel."""
+
+    def on_receive(self: Any, port: Any, *rest: Any) -> object:
+        port.hold = held.add
+        return answer.on_receive(self, port, *rest)
+
+    return type(answer.__name__, (answer,), {"on_receive": on_receive})
 
 
 def with_barriers(
@@ -48,21 +54,24 @@ def with_barriers(
 ) -> Callable[[Any, System], Outcome]:
     """Give the judge who lets the sources begin in every schedule.
 
-    Records may be logged on some inputs only; and if nothing is to wait, they must be.
+    Records may be logged on some inputs only; and if nothing is to wait, no input may be held.
     """
     search = in_every_schedule(begin=lambda system: [sources(system)])
 
     def judge(answer: Any, system: System) -> Outcome:
         outcome = search(answer, system)
         if outcome.fault:
-            return outcome
+            kept = r"on_receive returned None for the record \1: return it"
+            words = re.sub(r"the algorithm keeps (.+) from \w+", kept, outcome.fault)
+            return replace(outcome, fault=words)
         # One source begins after the other, so that there is something to log or to hold.
         begin: dict[Id, dict[str, int]]
         begin = {NO_ID[0]: {source: 4 * n for n, source in enumerate(sources(system))}}
-        fault, stuck, logged = "", None, set[Channel]()
+        fault, stuck, logged, held = "", None, set[Channel](), set[Channel]()
+        algorithm = looked_at(answer if waits else with_holds_noted(answer, held))
         try:
             for seed in range(20):
-                run = simulate(system, looked_at(answer), snapshots=begin, seed=seed, limit=LIMIT)
+                run = simulate(system, algorithm, snapshots=begin, seed=seed, limit=LIMIT)
                 logged |= set(run.snapshot.channels if run.snapshot else ())
                 stuck = stuck or (run if run.final.channels else None)
         except RuntimeError:  # no step can fail, so it is their number
@@ -74,8 +83,8 @@ def with_barriers(
             fault = f"lets {waiting} wait for ever, although the checkpoint is complete"
         elif wrongly := sorted(logged - {*to_log(system)}):
             fault = f"logs records of {wrongly[0]}, and an input that is held has none to log"
-        elif not (waits or logged) and has_two_inputs(system):
-            fault = "never logs a record, so its inputs wait, and here none is to wait"
+        elif held:
+            fault = "calls port.hold, and here nothing is to wait"
         if not fault:
             return Outcome()
         steps = stuck.schedule if stuck else Schedule()
@@ -265,6 +274,14 @@ ALIGNED = Exercise(
 
 # --- 09a: wrong ways not to align -----------------------------------------------------------------
 
+
+class NeverDone(ChandyLamport):
+    """Forgets which barriers have come, and waits for them."""
+
+    def marker_receiving_rule(self, port: Port, channel: Channel) -> None:
+        self.begin(port)
+
+
 UNALIGNED = replace(
     ALIGNED,
     name="Unaligned",
@@ -284,6 +301,7 @@ UNALIGNED = replace(
         "done too early: the logs are whole when every input has brought its barrier": (
             broken.DoneWhenRecorded
         ),
+        "never done: note each barrier in self.came; with the last one, result is there": NeverDone,
         "a log from the beginning: what came before the recording is counted already": (
             broken.LogsFromTheBeginning
         ),
@@ -297,8 +315,8 @@ UNALIGNED = replace(
         "record at the first barrier, with self.begin(port). Which inputs have something to log "
         "from then on?",
         "a record is logged if the state is recorded, and no barrier has come on its input.",
-        "result is there when the state is recorded and self.came has every input. Note in begin "
-        "which inputs there are.",
+        "result is there when the state is recorded and self.came has every one of self.inputs, "
+        "which begin notes.",
         "if you have solved 03b: that class is the answer.",
     ),
 )
@@ -362,11 +380,14 @@ REPLAYED = Exercise(
         "from the beginning: what is counted or logged would come a second time": (
             replaying(lambda stream, came, log, rest: log + stream)
         ),
-        "from what is counted: the log would come a second time, from the source": (
-            replaying(lambda s, came, log, rest: log + tuple(r for r in s if r not in came))
-        ),
         "records compared: two equal records are two": (
             replaying(lambda stream, came, *_: [r for r in stream if r not in came])
+        ),
+        "records compared: equal records are not the same one, so count them": (
+            replaying(lambda s, came, log, _: [*log, *(r for r in s if r not in came + log)])
+        ),
+        "from what is counted: the log would come a second time, from the source": (
+            replaying(lambda s, came, log, rest: log + tuple(r for r in s if r not in came))
         ),
     },
     hints=(
@@ -430,11 +451,17 @@ class HoldsTheBackEdge(Right):
 
 
 class LogsNothing(Right):
+    """Waits until the barrier has come back, and has logged nothing."""
+
+    def result(self) -> LocalSnapshot | None:
+        return super().result() and LocalSnapshot(self.state, {})
+
+
+class DoneWhenRecorded(Right):
     """Records, and is done."""
 
-    def record(self, port: Port) -> None:
-        super().record(port)
-        self.open = set()
+    def result(self) -> LocalSnapshot | None:
+        return LocalSnapshot(self.state, dict(self.logged)) if self.recorded else None
 
 
 class NeverCloses(Right):
@@ -514,6 +541,9 @@ CYCLIC = replace(
         "the back-edge held: its barrier has still to come back": HoldsTheBackEdge,
         "no log: store what is going round when you record, until the barrier has come back": (
             LogsNothing
+        ),
+        "done too early: log what comes round until the barrier is back, and give None till then": (
+            DoneWhenRecorded
         ),
         "logged for ever: the log ends when the barrier comes back": NeverCloses,
         "logged for ever: behind the barrier comes what will be sent again": LogsBehind,
