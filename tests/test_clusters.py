@@ -7,8 +7,8 @@ from outside: at the end every letter has come exactly once, and nothing has bee
 from __future__ import annotations
 
 import errno
-import os
 import json
+import os
 import re
 import subprocess
 import sys
