@@ -255,7 +255,7 @@ def test_a_slow_channel_delays_its_messages_only():
     system = cl.System(cl.letters(p=[("q", "m")], q=[("p", "n")]), slow)
     orders = {cl.simulate(system, seed=seed).schedule[-1] for seed in range(10)}
     assert orders == {"q receives m"}
-    with pytest.raises(ValueError, match="a delay for p→r, which is not a channel"):
+    with pytest.raises(ValueError, match="p→r has a delay or capacity, and is not a channel"):
         cl.Fifo(cl.complete("pq"), delays={("p", "r"): 1})
 
 

@@ -174,3 +174,10 @@ def test_a_limit_of_actions_counts_anew_after_a_restart():
     done = cl.simulate(BANK)
     assert len(done.order) == 4
     assert len(cl.simulate(cl.restore(BANK, done.final)).order) == 4
+
+
+def test_a_capacity_is_of_a_channel_and_at_least_one():
+    with pytest.raises(ValueError, match="p→r has a delay or capacity, and is not a channel"):
+        cl.Fifo([("p", "q")], capacities={("p", "r"): 1})
+    with pytest.raises(ValueError, match="p→q: nothing fits into it"):
+        cl.Fifo([("p", "q")], capacities={("p", "q"): 0})
