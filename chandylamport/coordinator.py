@@ -8,7 +8,7 @@ carries out what it decides. So it is the same in logical time, on sockets and o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .chandy_lamport import ChandyLamport
 from .events import Channel
@@ -43,9 +43,11 @@ class Latest(Overlapping):
         """Forget a snapshot and all before it: it is stored, or will never be."""
         self.over = max(self.over, _number(id))
         for old in [old for old in self.recorders if _number(old) <= self.over]:
-            given_up, port = self.recorders.pop(old).result() is None, ports(old)
-            for channel in port.inputs if given_up else ():
-                getattr(port, "release", bool)(channel)  # whatever it has held
+            given_up = self.recorders.pop(old).result() is None
+            port: Any = ports(old)
+            if given_up and hasattr(port, "release"):  # then what it has held must not stay held
+                for channel in port.inputs:
+                    port.release(channel)
 
     def begin(self, ports: Ports, id: Id) -> None:
         """Initiate the snapshot of this id, unless it is over."""
