@@ -220,8 +220,8 @@ class Task:
     def _work(self, state: State) -> tuple[State, tuple[tuple[str, Record], ...]]:
         """Work on the first record of the inbox; give the new state and what is sent."""
         memory, inbox, ended = state
-        (task, record), *rest = inbox or [("", (*self.partition, END)[memory])]
-        waited_for = [task for task in self.sides if task not in self.back]
+        task, record = inbox[0] if inbox else ("", self._emitted(memory))
+        waited_for = [other for other in self.sides if other not in self.back]
         origin = Origin(task, self.sides.get(task, 0), waited_for)
         memory, outputs = self.operator.work(memory, record, origin)
         sends = [*self._sends(outputs)]
@@ -229,7 +229,10 @@ class Task:
             ended = tuple(sorted((*ended, task))) if task else ()
             if len(ended) >= len(waited_for) and not any(route.again for route in self.routes):
                 sends += [(dst, END) for route in self.routes for dst in route.to]
-        return (memory, tuple(rest), ended), tuple(sends)
+        return (memory, inbox[1:], ended), tuple(sends)
+
+    def _emitted(self, offset: int) -> Record:
+        return self.partition[offset] if offset < len(self.partition) else END
 
     def _sends(self, outputs: Iterable[Record]) -> Iterator[tuple[str, Record]]:
         for record in outputs:
