@@ -21,7 +21,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import current_process, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from random import Random
@@ -406,7 +406,7 @@ class Incarnation:
                 self.announce(self.coordinator.tick(monotonic()))
             for name, worker in self.workers.items():
                 if worker.writer is None and (code := worker.child.exitcode) is not None:
-                    hint = "can its classes be imported, or are they defined in a notebook?"
+                    hint = "are its classes in a module that it can import, not in a notebook?"
                     failed = WorkerFailed(f"{name} ended (code {code}) at its start; {hint}")
                     raise failed if code > 0 else Gone(f"{name} has gone")
 
@@ -521,6 +521,8 @@ def run_on_sockets(
     messages that a process does not accept still hold up the next. A script must call this under
     `if __name__ == "__main__":`, for the new OS processes import it.
     """
+    if getattr(current_process(), "_inheriting", False):  # a worker that imports its own script
+        raise RuntimeError("call run_on_sockets under `if __name__ == '__main__':` in a script")
     if system.network.delays or system.network.capacities:
         raise ValueError("sockets have delays and capacities of their own: give channels without")
     first = named(system, initiators) or [next(iter(system.processes))]

@@ -571,10 +571,23 @@ def test_what_cannot_be_sent_is_named(store):
     assert_no_worker_is_left(lines)
 
 
+def test_a_script_without_a_guard_is_told_so(tmp_path):
+    script = tmp_path / "bare.py"
+    script.write_text(
+        "import chandylamport as cl\n"
+        "from chandylamport.sockets import run_on_sockets\n"
+        "bank = cl.System(cl.accounts(p=9, q=9, transfers=3), cl.Fifo(cl.complete('pq')))\n"
+        f"run_on_sockets(bank, store={str(tmp_path / 'store')!r})\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert ended.returncode != 0
+    assert "under `if __name__ == '__main__':` in a script" in ended.stderr
+
+
 def test_a_class_of_a_notebook_cannot_be_imported_and_the_error_says_so(store, monkeypatch, capfd):
     homemade = type("Homemade", (cl.ChandyLamport,), {"__module__": "__main__"})
     monkeypatch.setattr(sys.modules["__main__"], "Homemade", homemade, raising=False)
-    with pytest.raises(WorkerFailed, match="are they defined in a notebook"):
+    with pytest.raises(WorkerFailed, match="not in a notebook"):
         run_on_sockets(cl.textbook_bank(), homemade, store=store)
 
 
