@@ -293,16 +293,8 @@ def deploy(
     """
     if not isinstance(flow, Flow) or not isinstance(flow.operator, Sink):
         raise TypeError("a flow begins with a source and ends in a sink: … >> sink()")
-    algorithm: Any = BARRIERS.get(barriers) if isinstance(barriers, str) else barriers
-    if not callable(algorithm) and algorithm is not None:
-        raise TypeError(f"give the class {type(algorithm).__name__} itself, not an object of it")
-    if algorithm is None:
-        raise ValueError(f"no barriers {barriers!r}: {', '.join(BARRIERS)}, or a recorder class")
-    flows = flow.upstream()
-    names = {one: _names(one, flows) for one in flows}
-    tasks_of = [task for own in names.values() for task in own]
-    if twice := [task for task in tasks_of if tasks_of.count(task) > 1]:
-        raise ValueError(f"two tasks have the name {twice[0]}: give a source another name")
+    algorithm, names = _recorder(barriers), _names(flow.upstream())
+    in_order = getattr(algorithm, "in_order", False)
     routes = {
         task: [*_routes(one, number, names)]
         for one, tasks in names.items()
@@ -315,7 +307,7 @@ def deploy(
         for dst in route.to
     }
     back = frozenset(channel for channel, (_, again) in links.items() if again)
-    if back and isinstance(barriers, str) and algorithm is not ChandyLamport:
+    if back and isinstance(barriers, str) and issubclass(algorithm, AtLeastOnce):
         algorithm = partial(algorithm, back)
     tasks = {
         task: Task(
@@ -323,7 +315,7 @@ def deploy(
             {c.src: side for c, (side, _) in links.items() if c.dst == task},
             [c.src for c in back if c.dst == task],
             [route for route, _, _ in routes[task]],
-            getattr(BARRIERS.get(str(barriers), algorithm), "in_order", False),
+            in_order,
             one.operator.partitions[number] if isinstance(one.operator, Source) else (),
         )
         for one, of_one in names.items()
@@ -338,10 +330,27 @@ def deploy(
     )
 
 
-def _names(flow: Flow, flows: Sequence[Flow]) -> list[str]:
-    alike = [other for other in flows if other.name == flow.name]
-    name = flow.name + ("" if flow is alike[0] else str(alike.index(flow) + 1))
-    return [name] if flow.instances == 1 else [f"{name}-{n + 1}" for n in range(flow.instances)]
+def _recorder(barriers: Any) -> Any:
+    algorithm = BARRIERS.get(barriers) if isinstance(barriers, str) else barriers
+    if algorithm is None:
+        raise ValueError(f"no barriers {barriers!r}: {', '.join(BARRIERS)}, or a recorder class")
+    if not callable(algorithm):
+        raise TypeError(f"give the class {type(algorithm).__name__} itself, not an object of it")
+    return algorithm
+
+
+def _names(flows: Sequence[Flow]) -> dict[Flow, list[str]]:
+    """Name the instances of each operator; of two with one name, the second gets a number."""
+    names: dict[Flow, list[str]] = {}
+    for flow in flows:
+        before = len([other for other in names if other.name == flow.name])
+        name = f"{flow.name}{before + 1}" if before else flow.name
+        several = [f"{name}-{n + 1}" for n in range(flow.instances)]
+        names[flow] = several if flow.instances > 1 else [name]
+    every = [task for own in names.values() for task in own]
+    if twice := [task for task in every if every.count(task) > 1]:
+        raise ValueError(f"two tasks have the name {twice[0]}: give a source another name")
+    return names
 
 
 def _routes(
