@@ -64,6 +64,7 @@ def test_every_exercise_is_tried_by_five_wrong_and_two_right_answers():
     assert all(NOTEBOOK_OF[trial.of].stem == trial.notebook for trial in TRIALS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", TESTED, ids=lambda source: source.stem)
 def test_some_wrong_answer_is_caught_by_a_hidden_test_only(source):
     wrong = [trial for trial in WRONG if trial.notebook == source.stem]
@@ -85,6 +86,7 @@ KNOWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), KNOWN)
 def test_a_known_mistake_is_refused_by_its_own_name(name, text, monkeypatch):
     # What stands for the mistake here may use the package's own answer, as no student may.
