@@ -180,6 +180,7 @@ def test_a_dataflow_runs_on_sockets(barriers, store):
 SEEDS = range(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "network"),
     [
@@ -202,6 +203,7 @@ def test_a_broken_variant_goes_wrong(variant, network, tmp_path):
     assert got.faults[0] in repr(got)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_right_one_passes_on_the_same_seeds(seed, store):
     assert run_on_sockets(bank(300), store=store, every=0, seed=seed).faults == ()
@@ -269,6 +271,7 @@ def test_only_processes_can_be_killed(store):
         run_on_sockets(bank(1), store=store, kill={1: "z"})
 
 
+@pytest.mark.slow
 def test_everybody_may_be_killed_one_after_the_other(store):
     kill = {0: "p", 1: "q", 2: "r", 3: "s"}
     got = run_on_sockets(bank(500), store=store, every=0, kill=kill)
@@ -277,6 +280,7 @@ def test_everybody_may_be_killed_one_after_the_other(store):
     assert money(got.final) == 4 * RICH
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [r"q is process (\d+)", r"q listens on .*"])
 def test_a_process_that_dies_again_and_again_is_given_up(moment, store):
     lines = []
@@ -397,6 +401,7 @@ def test_workers_end_when_the_coordinator_is_killed_and_another_goes_on(coordina
     assert money(got.run.system.start) == money(got.final) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["q is process", "p listens", "snapshot 2 is complete"])
 def test_control_c_ends_all_without_a_word_of_the_workers(moment, coordinator):
     workers = workers_of(coordinator, moment)

@@ -116,7 +116,7 @@ def small(records=("a", "b")):
         ("aligned", None, 3_801),
         ("aligned", 1, 2_093),
         pytest.param("unaligned", None, 43_253, marks=pytest.mark.slow),
-        ("unaligned", 1, 14_229),
+        pytest.param("unaligned", 1, 14_229, marks=pytest.mark.slow),
     ],
 )
 def test_no_schedule_of_a_small_flow_goes_wrong(barriers, capacity, states):

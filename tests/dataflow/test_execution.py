@@ -260,6 +260,7 @@ FLOWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [None, 1, 2])
 @pytest.mark.parametrize("mode", ["aligned", "unaligned"])
 @pytest.mark.parametrize("name", FLOWS)
@@ -273,6 +274,7 @@ def test_every_operator_survives_crashes(name, mode, capacity):
         assert (crashed.output, crashed.faults) == (calm.output, {})
 
 
+@pytest.mark.slow
 def test_what_a_cancelled_checkpoint_held_is_released():
     """After a time-out in the middle of alignment, the coordinator says so, and all go on."""
 
