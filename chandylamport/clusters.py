@@ -66,6 +66,7 @@ class Cluster:
         self.down: set[str] = set()
         self.over: dict[str, int] = {}  # who has still to hear that which snapshot is over
         self.stored: dict[str, LocalSnapshot] = {}  # the parts that are written
+        self.restored = 0  # the snapshot from which everybody started; 0: from the beginning
         self.world = self._last(system)
 
     @property
@@ -212,8 +213,10 @@ class Cluster:
 
     def _last(self, system: System) -> World:
         """Give the world of the last complete snapshot, or else of the system's start."""
+        self.restored = 0
         if found := self.store.latest():
             id, snapshot = found
+            self.restored = id
             if frozenset(snapshot.states) not in self.systems:
                 members = ", ".join(snapshot.states)
                 raise ValueError(f"snapshot {id} is of {members}: give the system of these")

@@ -116,13 +116,12 @@ class Execution(Cluster):
         """
         self.crashes += 1
         self.recover()
-        found = self.store.latest()
-        restored = found[0] if found else 0
-        self.to_commit = restored if restored in self.outside.staged else None
+        self.to_commit = self.restored if self.restored in self.outside.staged else None
         handed_over, waiting = self.world.states[self.sink][0]
         if self.outside.committed > handed_over + len(waiting):
-            newer = f"{self.outside.committed} records are visible, more than checkpoint {restored}"
-            raise RuntimeError(f"{newer} knows of: going on from there would repeat some of them")
+            visible = f"{self.outside.committed} records are visible"
+            known = f"more than checkpoint {self.restored} knows of"
+            raise RuntimeError(f"{visible}, {known}: going on from there would repeat some of them")
 
 
 def execute(
