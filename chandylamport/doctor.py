@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from .spark.java import JavaNotFound, find_java
+from .java import JavaNotFound, find_java
 
 OK, DIFFERS, LOW, OPTIONAL, MISSING = "ok", "differs", "low", "optional", "MISSING"
 # Without the first two some notebook cannot run; the others are for teachers and authors.

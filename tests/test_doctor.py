@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 
 from chandylamport import doctor
-from chandylamport.spark.java import Java, JavaNotFound
+from chandylamport.java import Java, JavaNotFound
 
 
 def row(output, what):

