@@ -1,8 +1,7 @@
 """The same recorders on real connections: OS processes for processes, TCP connections for channels.
 
-A worker sees its own process and its channels. The coordinator sees no message; it starts all of
-them again from the last snapshot when one has died. State does not travel: workers write and read
-their parts in the store. Nothing here knows an algorithm.
+The coordinator sees no message and no state. When a worker has died, all of them start again from
+the last snapshot. How they are started is a matter of the crew: here, each is a child of ours.
 
 Every worker notes its steps, and afterwards a simulator takes the same steps again. It sees what
 nobody on the network could see: so what was stored is compared with what is true.
@@ -11,11 +10,10 @@ nobody on the network could see: so what was stored is compared with what is tru
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from asyncio import StreamReader, StreamWriter
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -24,304 +22,22 @@ from itertools import count
 from multiprocessing import current_process, get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from random import Random
-from secrets import compare_digest, token_hex
-from socket import SO_RCVBUF, SO_SNDBUF, SOL_SOCKET
+from secrets import token_hex
+from socket import socket as Socket
 from time import monotonic
-from traceback import format_exception
-from typing import Any
+from typing import Any, Protocol
 
 from .chandy_lamport import ChandyLamport
+from .connections import HOST, TICK, Address, Pass, Say, receive, send
 from .coordinator import BEGINS, COMPLETE, Coordinator, Latest, Notice
-from .encoding import decode, encode
-from .events import Channel
-from .recorder import LocalSnapshot, Payload, Recorder, Snapshot, Wire, assemble
+from .recorder import Recorder, Snapshot, assemble
 from .retracing import Step, retrace
 from .runs import Run, named
-from .simulator import Algorithm, Packet, World
-from .store import Disk, NoSuchSnapshot, Receipt, Store, read_part, write_part
+from .store import Receipt, Store
 from .systems import NOWHERE, System, restore
+from .workers import Worker
 
-Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
-Say = Callable[[str], object]
-HOST = "127.0.0.1"
-LARGEST = 2**20  # bytes of a frame
-ROOM = 2**14  # bytes for each of a channel's buffers: when they are full, its sender has to wait
-AHEAD = 16  # frames that are read before they are taken
-PATIENCE = 3.0  # seconds for a handshake
 GRACE = 5.0  # seconds for a worker to end by itself
-TICK = 0.005  # seconds between two looks at the clock
-
-
-# --- frames: four bytes of length, then JSON; the first one is a handshake ------------------------
-
-
-def send(writer: StreamWriter, value: object) -> None:
-    """Put a frame into a connection; one that is closed loses it."""
-    data = json.dumps(encode(value)).encode()
-    if len(data) > LARGEST:
-        raise ValueError(f"a frame of {len(data)} bytes; send less at a time, up to {LARGEST}")
-    if not writer.is_closing():
-        writer.write(len(data).to_bytes(4, "big") + data)
-
-
-async def receive(reader: StreamReader) -> Any:
-    """Take a frame from a connection; one that is too large is refused before it takes room."""
-    size = int.from_bytes(await reader.readexactly(4), "big")
-    if size > LARGEST:
-        raise ValueError(f"it announces a frame of {size} bytes, and {LARGEST} are allowed")
-    data = await reader.readexactly(size)
-    try:
-        return decode(json.loads(data.decode()))
-    except (ValueError, TypeError, RecursionError) as error:  # whose words may tell the content
-        raise ValueError(f"its frame is malformed ({type(error).__name__})") from None
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What opens a connection: who comes, of which incarnation, and the secret of the run."""
-
-    name: str
-    incarnation: int
-    secret: str = field(repr=False)
-
-    async def connect(self, port: int) -> tuple[StreamReader, StreamWriter]:
-        """Open a connection, and wait until it is accepted."""
-        reader, writer = await asyncio.open_connection(HOST, port)
-        writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, ROOM)
-        send(writer, (self.secret, self.incarnation, self.name))
-        await receive(reader)
-        return reader, writer
-
-    def check(self, hello: object, awaited: Iterable[str]) -> str:
-        """Give the name of who has come, or refuse him."""
-        match hello:
-            case (str(secret), int(incarnation), str(name)):
-                if not compare_digest(secret.encode(), self.secret.encode()):
-                    raise ValueError("it does not know the secret")
-                if incarnation == self.incarnation and name in awaited:
-                    return name
-                raise ValueError(f"{name!r} of incarnation {incarnation} is here, or not awaited")
-        raise ValueError("its first frame is no handshake")
-
-    async def listen(self, awaited: set[str], admit: Admit, say: Say) -> asyncio.Server:
-        """Listen, and admit those who are awaited, each once; say who is refused, and why."""
-
-        async def knock(reader: StreamReader, writer: StreamWriter) -> None:
-            why, hello = "", asyncio.create_task(receive(reader))
-            try:
-                for _ in range(2):  # who was held up himself has not seen yet what has come
-                    await asyncio.wait([hello], timeout=PATIENCE / 2)
-                if not hello.done():
-                    hello.cancel()
-                    raise ValueError(f"no handshake within {PATIENCE:g} seconds")
-                name = self.check(hello.result(), awaited)
-                awaited.remove(name)
-                send(writer, "welcome")
-                await admit(name, reader, writer)
-            except (EOFError, ConnectionError):
-                why = "it hung up during the handshake"
-            except ValueError as error:
-                why = str(error)
-            except asyncio.CancelledError:
-                pass  # the run is over
-            if why:
-                say(f"{self.name} refuses {writer.get_extra_info('peername')}: {why}")
-            writer.close()
-
-        def open_door(reader: StreamReader, writer: StreamWriter) -> None:
-            # As a task of ours: asyncio complains of one of its own that is cancelled at the end.
-            visits.append(asyncio.create_task(knock(reader, writer)))
-
-        visits: list[asyncio.Task[None]] = []
-        server = await asyncio.start_server(open_door, HOST, 0, limit=ROOM)
-        server.sockets[0].setsockopt(SOL_SOCKET, SO_RCVBUF, ROOM)
-        say(f"{self.name} listens on {server.sockets[0].getsockname()}")
-        return server
-
-
-# --- a worker: listen, connect, work --------------------------------------------------------------
-
-
-class Place(World):
-    """A world of one process: what it sends goes into connections, and nobody else is here."""
-
-    def __init__(
-        self, system: System, algorithm: Algorithm, writers: Mapping[Channel, StreamWriter]
-    ) -> None:
-        """Begin at the system's start; what is in its channels then is sent first."""
-        self.writers = writers
-        super().__init__(system, algorithm, ())
-
-    def is_full(self, channel: Channel) -> bool:
-        """Whether too much waits to be sent; the process can still receive."""
-        writer = self.writers[channel]
-        return writer.is_closing() or writer.transport.get_write_buffer_size() > ROOM
-
-    def _put(self, channel: Channel, name: str, wire: Wire, message: Payload | None) -> None:
-        send(self.writers[channel], (wire, message))
-
-
-@dataclass
-class Worker:
-    """One process in an OS process of its own; who starts it, and how, does not matter.
-
-    Its steps are those of a world, and they are taken in one thread: each of them is atomic.
-    """
-
-    own: Pass
-    coordinator: int  # the port on which it listens
-    system: System
-    algorithm: Callable[[], Recorder]
-    path: Path  # of the store
-    disk: Disk
-    restored: int | None  # the snapshot to go on from
-    seed: int
-
-    def start(self) -> System:
-        """Give the system as it is known here: one state, and what is in the outgoing channels."""
-        name, states, channels = self.own.name, self.system.start.states, self.system.start.channels
-        if self.restored is not None:  # a channel is in the part of its receiver
-            outputs = self.system.network.outputs(name)
-            near = {name, *(channel.dst for channel in outputs)}
-            parts = {p: read_part(self.path, self.restored, p) for p in near}
-            states = {name: parts[name].state}
-            channels = {c: parts[c.dst].channels.get(c, ()) for c in outputs}
-        return replace(self.system, start=Snapshot({name: states[name]}, channels))
-
-    async def run(self) -> None:
-        """Listen, connect and work, until the coordinator hangs up."""
-        network, name, writers = self.system.network, self.own.name, dict[Channel, StreamWriter]()
-        self.log, self.changed = list[Step](), asyncio.Event()
-        self.arrived: dict[Channel, tuple[Packet, ...]] = dict.fromkeys(network.inputs(name), ())
-        self.slots = {channel: asyncio.Semaphore(AHEAD) for channel in self.arrived}
-        orders, self.parent = await self.own.connect(self.coordinator)
-        senders, say = {channel.src for channel in self.arrived}, partial(self.tell, "says")
-        server = await self.own.listen(senders, self.read, say)
-        try:
-            self.tell("listens", server.sockets[0].getsockname()[1])
-            ports = await receive(orders)
-            for channel in network.outputs(name):
-                _, writers[channel] = await self.own.connect(ports[channel.dst])
-            self.place = Place(self.start(), partial(Latest, self.algorithm), writers)
-            self.place.channels = self.arrived
-            self.recorders: Any = self.place.recorders[name]
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.keep())
-                working = tasks.create_task(self.work())
-                await self.obey(orders, working)
-        except* (EOFError, ConnectionError):
-            pass  # somebody has gone, and so this incarnation is over
-        except* Exception as failed:
-            self.tell("failed", "".join(format_exception(failed.exceptions[0])))
-        server.close()
-        for writer in (*writers.values(), self.parent):
-            writer.close()
-        await self.parent.wait_closed()
-
-    def tell(self, *frame: object) -> None:
-        """Send a frame to the coordinator."""
-        send(self.parent, frame)
-
-    async def read(self, src: str, reader: StreamReader, _: StreamWriter) -> None:
-        """Read a few frames ahead; while they are not taken, the channel waits, then its sender."""
-        channel = Channel(src, self.own.name)
-        try:
-            while await self.slots[channel].acquire():
-                wire, message = await receive(reader)
-                self.arrived[channel] += (Packet("", wire, message, frozenset(), 0),)
-                self.changed.set()
-        except (EOFError, ConnectionError):
-            pass  # its sender has gone, as the coordinator will notice
-        except (TypeError, ValueError) as error:
-            self.tell("says", f"channel {channel}: {error}")
-            self.parent.close()  # so this incarnation is over
-
-    async def work(self) -> None:
-        """Take one step after the other, chosen by chance among those that are possible."""
-        random = Random(f"{self.seed} {self.own.incarnation} {self.own.name}")
-        while True:
-            if options := self.place.options():
-                option = random.choice(options)
-                what, *_ = noted = option.arguments
-                if option.method == "act":
-                    noted = what.label, what.sends, what.then
-                self.log.append((option.method, noted))
-                self.place.take(option)
-                if option.method == "deliver":
-                    self.slots[what].release()
-                await asyncio.sleep(0)  # frames come and go between two steps
-            else:
-                self.changed.clear()
-                with suppress(TimeoutError):  # a full channel does not say when it has room again
-                    async with asyncio.timeout(TICK):
-                        await self.changed.wait()
-
-    async def obey(self, orders: StreamReader, working: asyncio.Task[None]) -> None:
-        """Do as the coordinator says: begin or end a snapshot, or stop and hand in the log."""
-        while True:
-            order, id = await receive(orders)
-            if order == "stop":
-                working.cancel()
-                for step in self.log:
-                    self.tell("log", *step)
-                    await self.parent.drain()
-                self.tell("done")
-            else:
-                self.log.append((order, (id,)))
-                getattr(self.recorders, order)(self.place.ports(self.own.name), id)
-                if order == "end":
-                    self.place.truth.pop(id, None)
-                self.changed.set()
-
-    async def keep(self) -> None:
-        """Write this process's part to the store while the work goes on, and acknowledge it."""
-        kept: object = None
-        while True:
-            await asyncio.sleep(TICK)
-            for name, value in self.place.reports:
-                self.tell("says", f"{name} reports {value}")
-            self.place.reports = ()
-            for id in tuple(self.recorders.recorders):  # one, or none
-                part = self.recorders.result(id)
-                if part is not None and kept != (id, part):
-                    kept = id, part
-                    await self.write(id, part)
-
-    async def write(self, id: Any, part: LocalSnapshot) -> None:
-        """Write a part, in another thread; tell whether nothing has happened since the cut."""
-        place, name = self.place, self.own.name
-        idle = not list(self.system.actions(name, place.states[name], place.taken[name]))
-        at_rest = idle and place.done[name] == place.truth[id].cut.get(name)
-        to = self.path, id, name
-        try:
-            receipt = await asyncio.to_thread(write_part, *to, part, self.disk)
-            self.tell("stored", id, receipt.to_json(), at_rest)
-        except NoSuchSnapshot:
-            pass  # it is over
-        except OSError as error:
-            self.tell("fails", id, f"{name} cannot write its part: {error}")
-
-
-def start_worker(worker: Worker) -> None:
-    """Be a worker: all that a new OS process does."""
-    with suppress(EOFError, ConnectionError):
-        asyncio.run(worker.run())
-
-
-def spawn(worker: Worker) -> SpawnProcess:
-    """Start an OS process; the system and the algorithm must be things that can be sent."""
-    child = get_context("spawn").Process(target=start_worker, args=(worker,), daemon=True)
-    try:
-        child.start()
-    except Exception as error:
-        what = "the system or the algorithm cannot be sent to another OS process"
-        remedy = "use classes and functions that a module defines by name, and no lambda"
-        raise TypeError(f"{what}: {remedy} ({error})") from error
-    return child
-
-
-# --- the coordinator's side -----------------------------------------------------------------------
 
 
 class WorkerFailed(RuntimeError):
@@ -332,13 +48,84 @@ class Gone(Exception):
     """A worker has hung up: it was killed, or it has lost somebody."""
 
 
+class Crew(Protocol):
+    """Who starts the workers, and knows when one of them will never come."""
+
+    host: str  # where the coordinator listens for them
+    sinks: tuple[str, ...]  # who has something to commit when a snapshot is complete
+
+    def start(self, workers: Mapping[str, Worker], say: Say) -> None:
+        """Start the workers."""
+
+    def check(self, missing: Iterable[str]) -> None:
+        """Raise an error if somebody who has not come yet will never come."""
+
+    def kill(self, name: str) -> bool:
+        """Kill a worker; False if it has to be told to kill itself."""
+
+    def end(self) -> None:
+        """Wait for the workers, who end when the coordinator has hung up; leave nobody behind."""
+
+
+class Children:
+    """A crew of OS processes, children of this one."""
+
+    host: str = HOST
+    sinks: tuple[str, ...] = ()
+
+    def start(self, workers: Mapping[str, Worker], say: Say) -> None:
+        """Start them; the system and the algorithm must be things that can be sent."""
+        self.of = dict[str, SpawnProcess]()
+        resource_tracker.ensure_running()  # for its start would unblock the signal again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # here, and so in all workers
+        for name, worker in workers.items():
+            child = get_context("spawn").Process(target=work, args=(worker,), daemon=True)
+            try:
+                child.start()
+            except Exception as error:
+                what = "the system or the algorithm cannot be sent to another OS process"
+                remedy = "use classes and functions that a module defines by name, and no lambda"
+                raise TypeError(f"{what}: {remedy} ({error})") from error
+            self.of[name] = child
+            say(f"{name} is process {child.pid}")
+
+    def check(self, missing: Iterable[str]) -> None:
+        """Look at the exit codes: a kill is one thing, an error at the start another."""
+        for name in missing:
+            if (code := self.of[name].exitcode) is not None:
+                hint = "are its classes in a module that it can import, not in a notebook?"
+                failed = WorkerFailed(f"{name} ended (code {code}) at its start; {hint}")
+                raise failed if code > 0 else Gone(f"{name} has gone")
+
+    def kill(self, name: str) -> bool:
+        """Kill a child."""
+        self.of[name].kill()
+        return True
+
+    def end(self) -> None:
+        """Wait for them, for a while, then kill."""
+        for child in self.of.values():
+            child.join(GRACE)
+            child.kill()
+            child.join()
+            child.close()
+
+
+def work(worker: Worker) -> None:
+    """Be a worker: all that a new OS process does."""
+    with suppress(EOFError, ConnectionError):
+        asyncio.run(worker.run())
+
+
+# --- the coordinator's side -----------------------------------------------------------------------
+
+
 @dataclass
 class Contact:
     """What the coordinator knows of a worker."""
 
-    child: SpawnProcess
     writer: StreamWriter | None = None  # to it, once it is there
-    port: int = 0  # on which it listens, once it does
+    address: Address | None = None  # on which it listens, once it does
     at_rest: bool = False
     log: deque[Step] = field(default_factory=deque)
     done: bool = False  # it has handed in the whole log
@@ -349,7 +136,9 @@ class Incarnation:
     """All workers, from the last complete snapshot to the end, or until one of them dies."""
 
     coordinator: Coordinator
+    crew: Crew
     initiators: Iterable[str]
+    restored: int | None
     snapshots: dict[int, Snapshot]  # complete ones are put there
     kill: dict[int, str]
     say: Say
@@ -357,32 +146,24 @@ class Incarnation:
     workers: dict[str, Contact] = field(default_factory=dict)
     working = over = False
 
-    def live(self, *start: Any) -> None:
+    def live(self, own: Pass, door: Socket, *more: Any) -> None:
         """Run until the end, or until somebody interrupts us; leave no worker behind."""
+        workers = {n: Worker(replace(own, name=n), *more) for n in self.coordinator.members}
+        self.workers = {name: Contact() for name in workers}
         try:
             with ThreadPoolExecutor(1) as pool:  # a notebook has a loop already in this thread
                 try:
-                    pool.submit(asyncio.run, self.run(*start)).result()
+                    pool.submit(asyncio.run, self.run(own, door, workers)).result()
                 finally:
                     self.over = True
         finally:
-            for worker in self.workers.values():  # who end when the coordinator has hung up
-                worker.child.join(GRACE)
-                worker.child.kill()
-                worker.child.join()
-                worker.child.close()
+            self.crew.end()
 
-    async def run(self, own: Pass, system: System, *more: Any) -> None:
+    async def run(self, own: Pass, door: Socket, workers: Mapping[str, Worker]) -> None:
         """Start the workers, coordinate them, and hang up."""
-        server = await own.listen({*system.processes}, self.hear, self.say)
-        port = server.sockets[0].getsockname()[1]
-        resource_tracker.ensure_running()  # for its start would unblock the signal again
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # here, and so in all workers
+        server = await own.listen(door.dup(), {*workers}, self.hear, self.say)
         try:
-            for name in system.processes:
-                child = spawn(Worker(replace(own, name=name), port, system, *more))
-                self.workers[name] = Contact(child)
-                self.say(f"{name} is process {child.pid}")
+            self.crew.start(workers, self.say)
             await self.coordinate()
         finally:
             server.close()
@@ -404,11 +185,8 @@ class Incarnation:
                 self.take(name, *frame)
             if self.working:
                 self.announce(self.coordinator.tick(monotonic()))
-            for name, worker in self.workers.items():
-                if worker.writer is None and (code := worker.child.exitcode) is not None:
-                    hint = "are its classes in a module that it can import, not in a notebook?"
-                    failed = WorkerFailed(f"{name} ended (code {code}) at its start; {hint}")
-                    raise failed if code > 0 else Gone(f"{name} has gone")
+            if missing := [name for name, w in self.workers.items() if w.writer is None]:
+                self.crew.check(missing)
 
     def take(self, name: str, *frame: Any) -> None:
         """Take what a worker tells."""
@@ -416,11 +194,11 @@ class Incarnation:
         match frame:
             case "says", line:
                 self.say(line)
-            case "listens", port:
-                worker.port = port
-                ports = {name: worker.port for name, worker in self.workers.items()}
-                if all(ports.values()):
-                    self.order(ports, ports)
+            case "listens", address:
+                worker.address = address
+                addresses = {name: worker.address for name, worker in self.workers.items()}
+                if all(addresses.values()):
+                    self.order((self.restored, addresses), addresses)
                     self.coordinator.due = monotonic() + self.coordinator.every
                     self.working = True
                     self.strike()
@@ -456,6 +234,7 @@ class Incarnation:
             else:
                 self.order(("end", notice.id), self.workers)
             if notice.what == COMPLETE:
+                self.order(("commit", notice.id), self.crew.sinks)
                 parts = self.coordinator.store.read(notice.id)
                 self.snapshots[notice.id] = assemble(parts) or NOWHERE
                 to_come = max(self.kill, default=-1) >= len(self.snapshots)
@@ -468,7 +247,8 @@ class Incarnation:
         """Kill whoever is to be killed after so many complete snapshots."""
         if victim := self.kill.pop(len(self.snapshots), None):
             self.say(f"{victim} is killed after {len(self.snapshots)} complete snapshots")
-            self.workers[victim].child.kill()
+            if not self.crew.kill(victim):
+                self.order(("die", 0), [victim])
 
 
 # --- the whole ------------------------------------------------------------------------------------
@@ -523,29 +303,50 @@ def run_on_sockets(
     """
     if getattr(current_process(), "_inheriting", False):  # a worker that imports its own script
         raise RuntimeError("call run_on_sockets under `if __name__ == '__main__':` in a script")
+    times = {"every": every, "timeout": timeout}
+    how = tolerated, kill, seed, log
+    return coordinate(system, algorithm, Children(), store, initiators, *how, **times)
+
+
+def coordinate(
+    system: System,
+    algorithm: Callable[[], Recorder],
+    crew: Crew,
+    store: Store | str | Path,
+    initiators: Iterable[str],
+    tolerated: int,
+    kill: Mapping[int, str],
+    seed: int,
+    log: Say,
+    **times: float,
+) -> SocketRun:
+    """Let a crew run a system, one incarnation after the other, and take the last one again."""
     if system.network.delays or system.network.capacities:
         raise ValueError("sockets have delays and capacities of their own: give channels without")
     first = named(system, initiators) or [next(iter(system.processes))]
     if strangers := {*kill.values()} - {*system.processes}:
         raise ValueError(f"there is no process {strangers.pop()} to be killed")
-    snapshots, to_kill, lines, secret = dict[int, Snapshot](), dict(kill), list[str](), token_hex()
+    snapshots, to_kill, lines = dict[int, Snapshot](), dict(kill), list[str]()
 
     def say(line: str) -> None:
         lines.append(line)
         log(line)
 
-    with nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
-        times = {"every": every, "timeout": timeout}
+    own = Pass("coordinator", 0, token_hex(), crew.host)
+    with (
+        nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
+        own.door() as door,
+    ):
         coordinator = Coordinator(opened, system.processes, tolerated=tolerated, **times)
+        to = door.getsockname()[:2], system, algorithm, opened.path, opened.disk, seed
         for number in count(1):
             restored, snapshot = opened.latest() or (None, system.start)
             start, before = restore(system, snapshot), len(snapshots)
             where = f"snapshot {restored}" if restored else "the beginning"
             say(f"incarnation {number} starts from {where}")
-            life = Incarnation(coordinator, first, snapshots, to_kill, say)
-            more = algorithm, opened.path, opened.disk, restored, seed
+            life = Incarnation(coordinator, crew, first, restored, snapshots, to_kill, say)
             try:
-                life.live(Pass("coordinator", number, secret), system, *more)
+                life.live(replace(own, incarnation=number), door, *to)
                 break
             except Gone as gone:
                 for notice in coordinator.abort(coordinator.running, str(gone)):

@@ -23,18 +23,13 @@ import pytest
 
 import chandylamport as cl
 from chandylamport import broken, sockets
+from chandylamport.connections import LARGEST, PATIENCE, ROOM
 from chandylamport.coordinator import Latest, SnapshotsFail
 from chandylamport.dataflow.barriers import Aligned
 from chandylamport.encoding import encode
-from chandylamport.sockets import (
-    LARGEST,
-    PATIENCE,
-    ROOM,
-    Place,
-    WorkerFailed,
-    run_on_sockets,
-)
+from chandylamport.sockets import WorkerFailed, run_on_sockets
 from chandylamport.store import Disk, Store
+from chandylamport.workers import Place
 
 RICH = 100_000  # whoever has this much never runs out of money
 

@@ -17,28 +17,9 @@ from ..clusters import Cluster
 from ..recorder import Id, LocalSnapshot, Recorder, Snapshot
 from ..simulator import Option
 from ..store import Disk, Store
-from ..systems import Action
 from .flows import Deployment, Flow, deploy
-from .operators import END, Record
-
-
-class Outside:
-    """What everybody outside can read, and what is staged for that: it survives crashes."""
-
-    def __init__(self) -> None:
-        """Nothing has been written."""
-        self.visible: list[Record] = []
-        self.under_key: dict[Any, Record] = {}
-        self.staged: dict[int, tuple[int, tuple[Record, ...]]] = {}  # by checkpoint
-        self.committed = 0  # how many records transactions have made visible
-
-    def commit(self, id: int) -> int:
-        """Make a transaction visible, once; say how many records transactions have made visible."""
-        first, records = self.staged.get(id, (0, ()))
-        self.staged = {newer: held for newer, held in self.staged.items() if newer > id}
-        self.visible += records[max(self.committed - first, 0) :]
-        self.committed = max(self.committed, first + len(records))
-        return self.committed
+from .operators import Record
+from .outside import Memory
 
 
 class Execution(Cluster):
@@ -46,8 +27,7 @@ class Execution(Cluster):
 
     def __init__(self, deployment: Deployment, store: Store, **options: Any) -> None:
         """Deploy a flow on a store; options are those of a cluster."""
-        task: Any = deployment.system.processes[deployment.sink]
-        self.sink, self.operator, self.outside = deployment.sink, task.operator, Outside()
+        self.sink, self.outside = deployment.sink, Memory(deployment.operator)
         self.to_commit: int | None = None
         self.checkpoints: dict[Id, Snapshot] = {}
         self.steps = self.crashes = 0
@@ -66,7 +46,7 @@ class Execution(Cluster):
     @property
     def output(self) -> Counter[Record]:
         """What the world outside has, as a multiset."""
-        return Counter([*self.outside.visible, *self.outside.under_key.values()])
+        return self.outside.output
 
     def options(self) -> list[Option]:
         """List what can happen now; a sink whose checkpoint is complete may commit."""
@@ -80,33 +60,25 @@ class Execution(Cluster):
             self.commit()
             return
         if option.process == self.sink and option.method == "act":
-            self._hand_over()
+            self.outside.hand_over(self.world.states[self.sink])
         super().take(option)
-
-    def _hand_over(self) -> None:
-        _, ((_, record), *_), _ = self.world.states[self.sink]
-        if self.operator.kind == "plain" and record != END:
-            self.outside.visible.append(record)
-        if self.operator.kind == "idempotent" and record != END:
-            self.outside.under_key[self.operator.key(record)] = record
 
     def store_part(self, process: str, id: int, part: LocalSnapshot) -> None:
         """Phase one: what a transactional sink puts into a checkpoint, it stages outside."""
-        if process == self.sink and self.operator.kind == "transactional":
-            self.outside.staged[id] = part.state[0]
+        if process == self.sink:
+            self.outside.stage(id, part.state)
         super().store_part(process, id, part)
 
     def completed(self, id: int) -> None:
         """Phase two: let the sink commit, in a step of its own."""
         self.checkpoints[id] = self.world.complete[id]
-        self.to_commit = id if self.operator.kind == "transactional" else None
+        self.to_commit = id if id in self.outside.staged else None
 
     def commit(self) -> None:
         """Make a transaction visible, and let the sink forget it."""
-        visible = self.outside.commit(self.to_commit or 0)
-        self.to_commit = None
-        done = Action("commit", then=visible)
-        self.world.take(Option(f"{self.sink} does commit", self.sink, "act", (done, ())))
+        id, self.to_commit = self.to_commit or 0, None
+        if done := self.outside.commit(id, self.world.states[self.sink]):
+            self.world.take(Option(f"{self.sink} does commit", self.sink, "act", (done, ())))
 
     def fail(self) -> None:
         """Let everything crash at once, and start from the last complete checkpoint.
@@ -117,11 +89,7 @@ class Execution(Cluster):
         self.crashes += 1
         self.recover()
         self.to_commit = self.restored if self.restored in self.outside.staged else None
-        handed_over, waiting = self.world.states[self.sink][0]
-        if self.outside.committed > handed_over + len(waiting):
-            visible = f"{self.outside.committed} records are visible"
-            known = f"more than checkpoint {self.restored} knows of"
-            raise RuntimeError(f"{visible}, {known}: going on from there would repeat some of them")
+        self.outside.check(self.world.states[self.sink])
 
 
 def execute(

@@ -277,6 +277,7 @@ class Deployment:
     algorithm: Callable[[], Recorder]
     sources: tuple[str, ...]
     sink: str
+    operator: Sink  # that of the sink
 
 
 def deploy(
@@ -327,6 +328,7 @@ def deploy(
         algorithm,
         tuple(name for name, task in tasks.items() if isinstance(task.operator, Source)),
         names[flow][0],
+        flow.operator,
     )
 
 

@@ -170,8 +170,6 @@ def session(master: str = MASTER, conf: Mapping[str, str] | None = None) -> Spar
     if running is not None and running.sparkContext._jsc is not None:
         _refuse_another(running, master, conf or {})
         return running
-    if sys.version_info < (3, 11):
-        raise SparkFailed("Spark 4.3 needs Python 3.11 or newer")
     settings = {"spark.master": master, **SETTINGS, **(conf or {})}
     made = SparkConf(loadDefaults=False).setAll([*settings.items()])
     if _jvm is None or _jvm.gateway.proc.poll() is not None:
@@ -205,8 +203,3 @@ def stop() -> None:
     running = SparkSession.getActiveSession()
     if running is not None:
         running.stop()
-
-
-def log_of_jvm() -> str:
-    """The path of the file with all that the JVM has said, or nothing if it was started elsewhere."""
-    return str(_jvm.log) if _jvm is not None else ""
