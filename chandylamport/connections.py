@@ -20,6 +20,7 @@ from .encoding import decode, encode
 
 Admit = Callable[[str, StreamReader, StreamWriter], Awaitable[None]]
 Address = tuple[str, int]
+IsCurrent = Callable[[int], bool]  # whether an incarnation is the one that runs
 Say = Callable[[str], object]
 HOST = "127.0.0.1"
 LARGEST = 2**20  # bytes of a frame
@@ -79,19 +80,19 @@ class Pass:
         opened.setsockopt(SOL_SOCKET, SO_RCVBUF, ROOM)
         return opened
 
-    def check(self, hello: object, awaited: Iterable[str]) -> str:
+    def check(self, hello: object, awaited: Iterable[str], is_current: IsCurrent) -> str:
         """Give the name of who has come, or refuse him."""
         match hello:
             case (str(secret), int(incarnation), str(name)):
                 if not compare_digest(secret.encode(), self.secret.encode()):
                     raise ValueError("it does not know the secret")
-                if incarnation == self.incarnation and name in awaited:
+                if is_current(incarnation) and name in awaited:
                     return name
                 raise ValueError(f"{name!r} of incarnation {incarnation} is here, or not awaited")
         raise ValueError("its first frame is no handshake")
 
     async def listen(
-        self, door: Socket, awaited: set[str], admit: Admit, say: Say
+        self, door: Socket, awaited: set[str], is_current: IsCurrent, admit: Admit, say: Say
     ) -> asyncio.Server:
         """Admit those who are awaited, each once; say who is refused, and why."""
 
@@ -103,7 +104,7 @@ class Pass:
                 if not hello.done():
                     hello.cancel()
                     raise ValueError(f"no handshake within {PATIENCE:g} seconds")
-                name = self.check(hello.result(), awaited)
+                name = self.check(hello.result(), awaited, is_current)
                 awaited.remove(name)
                 send(writer, "welcome")
                 await admit(name, reader, writer)

@@ -57,6 +57,9 @@ class Crew(Protocol):
     def start(self, workers: Mapping[str, Worker], say: Say) -> None:
         """Start the workers."""
 
+    def is_current(self, incarnation: int) -> bool:
+        """Whether a worker that comes is one of those that were started last."""
+
     def check(self, missing: Iterable[str]) -> None:
         """Raise an error if somebody who has not come yet will never come."""
 
@@ -72,10 +75,12 @@ class Children:
 
     host: str = HOST
     sinks: tuple[str, ...] = ()
+    incarnation = 0
 
     def start(self, workers: Mapping[str, Worker], say: Say) -> None:
         """Start them; the system and the algorithm must be things that can be sent."""
         self.of = dict[str, SpawnProcess]()
+        self.incarnation += 1
         resource_tracker.ensure_running()  # for its start would unblock the signal again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # here, and so in all workers
         for name, worker in workers.items():
@@ -88,6 +93,10 @@ class Children:
                 raise TypeError(f"{what}: {remedy} ({error})") from error
             self.of[name] = child
             say(f"{name} is process {child.pid}")
+
+    def is_current(self, incarnation: int) -> bool:
+        """Whether it has the number of those that were started last."""
+        return incarnation == self.incarnation
 
     def check(self, missing: Iterable[str]) -> None:
         """Look at the exit codes: a kill is one thing, an error at the start another."""
@@ -161,7 +170,8 @@ class Incarnation:
 
     async def run(self, own: Pass, door: Socket, workers: Mapping[str, Worker]) -> None:
         """Start the workers, coordinate them, and hang up."""
-        server = await own.listen(door.dup(), {*workers}, self.hear, self.say)
+        known, current = {*workers}, self.crew.is_current
+        server = await own.listen(door.dup(), known, current, self.hear, self.say)
         try:
             self.crew.start(workers, self.say)
             await self.coordinate()
@@ -185,8 +195,7 @@ class Incarnation:
                 self.take(name, *frame)
             if self.working:
                 self.announce(self.coordinator.tick(monotonic()))
-            if missing := [name for name, w in self.workers.items() if w.writer is None]:
-                self.crew.check(missing)
+            self.crew.check([name for name, w in self.workers.items() if w.writer is None])
 
     def take(self, name: str, *frame: Any) -> None:
         """Take what a worker tells."""
@@ -276,7 +285,7 @@ class SocketRun:
     def __repr__(self) -> str:
         numbers = f"{len(self.snapshots)} snapshots, {self.incarnations} incarnations"
         steps = f"{len(self.run.schedule)} steps in the last"
-        return f"<SocketRun: {numbers}, {steps}; {'; '.join(self.faults) or 'right'}>"
+        return f"<{type(self).__name__}: {numbers}, {steps}; {'; '.join(self.faults) or 'right'}>"
 
 
 def run_on_sockets(
@@ -303,9 +312,8 @@ def run_on_sockets(
     """
     if getattr(current_process(), "_inheriting", False):  # a worker that imports its own script
         raise RuntimeError("call run_on_sockets under `if __name__ == '__main__':` in a script")
-    times = {"every": every, "timeout": timeout}
-    how = tolerated, kill, seed, log
-    return coordinate(system, algorithm, Children(), store, initiators, *how, **times)
+    how = every, timeout, tolerated, kill, seed, log
+    return coordinate(system, algorithm, Children(), store, initiators, *how)
 
 
 def coordinate(
@@ -314,11 +322,12 @@ def coordinate(
     crew: Crew,
     store: Store | str | Path,
     initiators: Iterable[str],
+    every: float,
+    timeout: float,
     tolerated: int,
     kill: Mapping[int, str],
     seed: int,
     log: Say,
-    **times: float,
 ) -> SocketRun:
     """Let a crew run a system, one incarnation after the other, and take the last one again."""
     if system.network.delays or system.network.capacities:
@@ -337,6 +346,7 @@ def coordinate(
         nullcontext(store) if isinstance(store, Store) else Store(store) as opened,
         own.door() as door,
     ):
+        times = {"every": every, "timeout": timeout}
         coordinator = Coordinator(opened, system.processes, tolerated=tolerated, **times)
         to = door.getsockname()[:2], system, algorithm, opened.path, opened.disk, seed
         for number in count(1):

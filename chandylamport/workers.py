@@ -91,7 +91,8 @@ class Worker:
             self.tell("says", self.greeting)
         senders, door = {channel.src for channel in self.arrived}, self.own.door()
         address = door.getsockname()[:2]
-        server = await self.own.listen(door, senders, self.read, partial(self.tell, "says"))
+        same, say = self.own.incarnation.__eq__, partial(self.tell, "says")
+        server = await self.own.listen(door, senders, same, self.read, say)
         try:
             self.tell("listens", address)
             restored, addresses = await receive(orders)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 from pyspark import SparkConf, SparkContext, __version__
@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from ..java import cache_directory, find_java
 
 HOST = "127.0.0.1"
+PREFIX = "chandylamport-"  # of our directory among the temporary ones, before our number
 MASTER = "local[8]"  # slots for a small dataflow: its tasks wait more than they work
 GRACE = 60  # seconds for the JVM to end by itself; to archive its classes it takes some
 ATTEMPTS = 1_000  # how often Spark may run a stage again: whoever coordinates the tasks, gives up
@@ -71,34 +72,44 @@ class _Jvm:
         java = find_java()
         os.environ.update(JAVA_HOME=str(java.home), SPARK_LOCAL_IP=HOST)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        self.directory = Path(mkdtemp(prefix="chandylamport-"))
+        _clear(Path(gettempdir()))
+        self.directory = Path(mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self.log = self.directory / "spark.log"
         atexit.register(self.end)
+        (self.directory / "tmp").mkdir()
         (self.directory / "log4j2.properties").write_text(LOGGING)
-        name = f"spark-{__version__}-java-{java.version}"
-        self.archive, self.draft = cache_directory() / f"{name}.jsa", self.directory / "draft.jsa"
+        name = cache_directory() / f"spark-{__version__}-java-{java.version}"
+        self.archive, self.draft = name.with_name(f"{name.name}.jsa"), self.directory / "draft.jsa"
+        base = name.with_name(f"{name.name}-base.jsa")
+        try:
+            self._launch(conf, self._archived(java.home / "bin" / "java", base))
+        except Exception:
+            for archive in (self.archive, base):  # perhaps one of them is damaged
+                with suppress(OSError):
+                    archive.unlink()
+            try:
+                self._launch(conf, [])
+            except Exception as error:
+                raise self.failure("Java has not started", error) from error
+
+    def _launch(self, conf: SparkConf, more: list[str]) -> None:
         options = [
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
-            *self._archived(java.home / "bin" / "java", cache_directory() / f"{name}-base.jsa"),
+            f"-Djava.io.tmpdir={self.directory / 'tmp'}",
+            *more,
         ]
-        conf.setAll(
-            [
-                ("spark.driver.extraJavaOptions", " ".join(options)),
-                ("spark.local.dir", str(self.directory / "local")),
-                ("spark.sql.warehouse.dir", str(self.directory / "warehouse")),
-            ]
-        )
-        try:
-            with self.log.open("wb") as file:
-                self.gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
-        except Exception as error:
-            raise self.failure("Java has not started", error) from error
+        quoted = " ".join(f'"{option}"' for option in options)
+        conf.set("spark.driver.extraJavaOptions", quoted)
+        conf.set("spark.local.dir", str(self.directory / "local"))
+        conf.set("spark.sql.warehouse.dir", str(self.directory / "warehouse"))
+        with self.log.open("wb") as file:
+            self.gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
 
     def _archived(self, java: Path, base: Path) -> list[str]:
         """Options that load classes from an archive, or make one at the end.
 
-        The archive of all that Spark loads stands on one of Java's own classes. Whatever is wrong
-        with them, Java says so in the log, and loads classes as always.
+        The archive of all that Spark loads stands on one of Java's own classes. One that does not
+        fit, Java leaves alone.
         """
         quiet = ["-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
         with suppress(OSError):
@@ -153,6 +164,17 @@ def _publish(draft: Path, final: Path) -> None:
     if draft.exists():
         beside.write_bytes(draft.read_bytes())
         beside.replace(final)
+
+
+def _clear(directory: Path) -> None:
+    """Remove what those have left behind who were killed before they could end their JVM."""
+    for left in directory.glob(f"{PREFIX}*-*"):
+        with suppress(ValueError, OSError):
+            if (
+                not Path(f"/proc/{int(left.name.split('-')[1])}").exists()
+                and Path("/proc").exists()
+            ):
+                rmtree(left, ignore_errors=True)
 
 
 _jvm: _Jvm | None = None
