@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import isfunction, isgeneratorfunction, unwrap
+from pkgutil import resolve_name
 from textwrap import wrap
 from typing import Any
 
@@ -49,7 +50,7 @@ class Exercise:
     mistakes: Mapping[str, Callable[..., object]]  # "name: advice", and an answer that makes it
     hints: tuple[str, ...]
     examples: tuple[Subject, ...]
-    not_to_be_called: tuple[str, ...]  # what the package has of the answer itself
+    not_to_be_called: tuple[str, ...]  # what the package has of the answer itself, as "spark.audit"
     subject: str = "c"  # what the subject is called
     questions: Callable[[Any], Iterable[Question]] = lambda subject: [()]
     ask: Callable[..., object] = lambda answer, subject, *question: answer(subject, *question)
@@ -285,10 +286,8 @@ def _pasted(exercise: Exercise, subject: Subject) -> str:
 @contextmanager
 def _own_work(exercise: Exercise) -> Iterator[None]:
     """While an answer is tried, the package's own answer is not to be had, by whatever name."""
-    import chandylamport
-
-    names = exercise.not_to_be_called
-    originals = [(name, f) for name in names for f in _functions(getattr(chandylamport, name))]
+    found = {name: resolve_name(f"chandylamport.{name}") for name in exercise.not_to_be_called}
+    originals = [(name, f) for name, ours in found.items() for f in _functions(ours)]
     codes = [original.__code__ for _, original in originals]
     for name, original in originals:
         stand_in = _refuse_to_list if isgeneratorfunction(original) else _refuse

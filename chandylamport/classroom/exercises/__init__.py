@@ -1,6 +1,7 @@
 """The exercises by name: questions, reasons, known mistakes and hints, a file for each chapter."""
 
 from . import (
+    audits,
     barriers,
     causality,
     colours,
@@ -12,6 +13,7 @@ from . import (
     proof,
     recovery,
     runs,
+    streams,
     termination,
 )
 
@@ -45,5 +47,8 @@ EXERCISES = {
         recovery.RECOVER,
         recovery.SINK,
         barriers.CYCLIC,
+        streams.RUN_BATCH,
+        streams.WRITE,
+        audits.AUDIT,
     )
 }
