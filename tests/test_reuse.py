@@ -43,7 +43,33 @@ def on_sockets(algorithm, seed, tmp_path):
     return run_on_sockets(bank, algorithm, store=tmp_path / str(seed), every=0, seed=seed).faults
 
 
-PLACES = [in_the_simulator, in_every_schedule, in_a_dataflow, on_sockets]
+def in_spark_tasks(algorithm, seed, tmp_path):
+    from chandylamport import spark as cls
+
+    rich = dict.fromkeys("pqr", 100_000)
+    bank = cl.System(cl.accounts(300, **rich), cl.Fifo(cl.complete("pqr")))
+    return cls.run(bank, algorithm, store=tmp_path / str(seed), every=0, seed=seed).faults
+
+
+def in_a_dataflow_on_spark(algorithm, seed, tmp_path):
+    from chandylamport import spark as cls
+
+    words = ["to", "be", "or", "not"] * 100, ["that", "is", "to", "be"] * 100
+    flow = cl.source(*words) >> cl.key_by(len, into=2) >> cl.count() >> cl.sink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(BARRIERS, "unaligned", algorithm)
+        got = cls.run(flow, "unaligned", store=tmp_path / str(seed), every=0, seed=seed)
+    return got.faults
+
+
+PLACES = [
+    in_the_simulator,
+    in_every_schedule,
+    in_a_dataflow,
+    on_sockets,
+    pytest.param(in_spark_tasks, marks=pytest.mark.slow),
+    pytest.param(in_a_dataflow_on_spark, marks=pytest.mark.slow),
+]
 
 
 def test_unaligned_checkpointing_is_the_class_of_the_paper():
