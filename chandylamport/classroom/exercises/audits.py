@@ -216,7 +216,7 @@ AUDIT = Exercise(
     ask=in_one_query,
     weigh=judged,
     examples=(CHAIN, NEWS),
-    not_to_be_called=(),
+    not_to_be_called=("spark.audit", "spark.orphans", "spark.in_transit", "spark.conservation"),
     mistakes={
         "a cut without a row: a cut has one even if there are no messages at all": (
             query(keep=lambda row, left: left)
