@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 from nbgrader.utils import determine_grade
 
 import chandylamport as cl
+from chandylamport import spark
 from chandylamport.classroom import NotYet, check, checking, hint
 from chandylamport.classroom.building import unsolved
 from chandylamport.classroom.exercises import EXERCISES
@@ -207,6 +208,7 @@ PACKAGE_S_OWN = {  # where it has another name
     "Unaligned": cl.ChandyLamport,
     "Cyclic": cl.Aligned,
     "replayed": lambda system, snapshot, source: cl.simulate(cl.restore(system, snapshot)),
+    "audit": spark.audit,
 }
 HAS_AN_ANSWER = [name for name, exercise in EXERCISES.items() if exercise.not_to_be_called]
 

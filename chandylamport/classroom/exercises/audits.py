@@ -218,6 +218,9 @@ AUDIT = Exercise(
     examples=(CHAIN, NEWS),
     not_to_be_called=("spark.audit", "spark.orphans", "spark.in_transit", "spark.conservation"),
     mistakes={
+        "the wrong way round: an orphan is received inside and sent outside": (
+            query(finish=lambda row: (row[1], row[0], row[1] == 0))
+        ),
         "a cut without a row: a cut has one even if there are no messages at all": (
             query(keep=lambda row, left: left)
         ),
@@ -244,9 +247,6 @@ AUDIT = Exercise(
         "off by one: the event at position k is inside if k <= frontier": query(
             s=lambda m, at: m.sent < at.get(m.src, 0),
             r=lambda m, at: received(m, at) and m.received != at[m.dst],
-        ),
-        "the wrong way round: an orphan is received inside and sent outside": (
-            query(finish=lambda row: (row[1], row[0], row[1] == 0))
         ),
         "in transit refused: a consistent cut has no orphans, and may have messages in transit": (
             query(finish=lambda row: (*row[:2], row[:2] == (0, 0)))
