@@ -101,6 +101,8 @@ class Worker:
             self.place = Place(self.start(restored), partial(Latest, self.algorithm), writers)
             self.place.channels = self.arrived
             self.recorders: Any = self.place.recorders[name]
+            if self.outside:
+                self.outside.check(self.place.states[name])
             if restored is not None:  # perhaps it was stopped before it could commit
                 self.commit(restored)
             async with asyncio.TaskGroup() as tasks:
