@@ -30,6 +30,15 @@ def exercises() -> int:
     return trials.print_table(checkout.course_root())
 
 
+def audit(trace: str, cuts: str, *, master: str | None, checked: bool) -> int:
+    """Judge the cuts of a trace with Spark, and print a table."""
+    checkout.need("spark", "pyspark")
+    from .spark.reporting import report
+    from .spark.sessions import MASTER
+
+    return report(trace, cuts, master=master or MASTER, checked=checked)
+
+
 def doctor() -> int:
     """Print what is installed, what is missing, and the remedy."""
     from .doctor import doctor
@@ -55,6 +64,11 @@ def parser() -> argparse.ArgumentParser:
     )
     build.add_argument("--check", action="store_true", help="fail if a file was out of date")
     verb("exercises", "show which right and wrong answers each exercise tells apart")
+    audit = verb("audit", "judge the cuts of a trace, however large; 1 if one is inconsistent")
+    audit.add_argument("trace", help="a directory with messages (and events), or messages alone")
+    audit.add_argument("cuts", help='parquet, JSON lines, or {"cut": {"process": frontier}}')
+    audit.add_argument("--master", help="where Spark runs; by default here")
+    audit.add_argument("--checked", action="store_true", help="do not look for damage first")
     bench = verb("bench", "run the named benchmarks, or all")
     bench.add_argument("names", nargs="*", metavar="name")
     verb("doctor", "show what is installed, what is missing, and the remedy")
@@ -78,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return build(run=given.run, check=given.check)
             case "exercises":
                 return exercises()
+            case "audit":
+                return audit(given.trace, given.cuts, master=given.master, checked=given.checked)
             case "bench":
                 return checkout.bench(checkout.course_root(), given.names)
             case _:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from operator import le, or_
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -79,9 +80,9 @@ def audit(
         orphaned = accumulate(-change.get((k, False), 0) for k in indices)
         names = (cut for cut, _ in chain.cuts)
         rows += [(c, o, t, o == 0) for c, o, t in zip(names, orphaned, transit, strict=True)]
-    kind = cuts.schema["cut"].dataType.simpleString()
-    schema = f"cut {kind}, orphans bigint, in_transit bigint, consistent boolean"
-    return messages.sparkSession.createDataFrame(sorted(rows), schema)
+    columns = ("cut", "orphans", "in_transit", "consistent")
+    table = pa.table([*zip(*sorted(rows), strict=True)], names=columns)
+    return messages.sparkSession.createDataFrame(table)
 
 
 def orphans(messages: DataFrame, cuts: DataFrame) -> DataFrame:
@@ -148,7 +149,7 @@ def _ranges(messages: DataFrame, cuts: DataFrame) -> Iterator[tuple[_Chain, Data
     for column in ("src", "dst"):
         same_kind(messages, column, cuts, "process")
     for chain in _chains(cuts):
-        yield chain, _searched(messages, chain, cuts.schema["process"].dataType.simpleString())
+        yield chain, _searched(messages, chain)
 
 
 def _chains(cuts: DataFrame) -> list[_Chain]:
@@ -170,7 +171,7 @@ def _chains(cuts: DataFrame) -> list[_Chain]:
     return chains
 
 
-def _searched(messages: DataFrame, chain: _Chain, kind: str) -> DataFrame:
+def _searched(messages: DataFrame, chain: _Chain) -> DataFrame:
     size, processes = len(chain.cuts), sorted({p for _, of in chain.cuts for p in of})
     least = min(chain.cuts[0][1].get(p, 0) for p in processes)
     most = max(chain.cuts[-1][1].values())
@@ -179,9 +180,9 @@ def _searched(messages: DataFrame, chain: _Chain, kind: str) -> DataFrame:
     unknown = ~(F.col("src").isin(processes) & F.col("dst").isin(processes))
     early = f"sent > {least} or received > {least} or received is null"
     near = messages.filter(F.expr(early) | unknown).filter(f"sent <= {most} or received <= {most}")
-    rows = [(p, chain.of(p)) for p in processes]
-    spark = messages.sparkSession
-    table = F.broadcast(spark.createDataFrame(rows, f"process {kind}, frontiers array<bigint>"))
+    # From Arrow, the table is a part of the plan; from a list, it would cost a job of its own.
+    rows = {"process": processes, "frontiers": [chain.of(p) for p in processes]}
+    table = F.broadcast(messages.sparkSession.createDataFrame(pa.table(rows)))
     for end, position, index in (("src", "sent", "a"), ("dst", "received", "b")):
         found = table.withColumnsRenamed({"process": end, "frontiers": "_frontiers"})
         near = _binary_search(near.join(found, end, "left"), position, index, size)

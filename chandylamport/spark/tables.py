@@ -11,6 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -134,8 +135,8 @@ def read_trace(path: str | Path, spark: SparkSession | None = None) -> Trace:
     Each table is parquet or JSON lines, a file or a directory of files, whoever wrote it.
     """
     place = Path(path)
-    names = ("messages", "events", "cuts")
-    found = {n: p for n in names for p in sorted(place.glob(f"{n}*")) if p.stem == n}
+    files = [p for p in sorted(place.glob("*")) if p.is_dir() or p.suffix]
+    found = {p.stem: p for p in files if p.stem in ("messages", "events", "cuts")}
     if not found:
         return Trace(read_table(place, "messages", spark))
     if "messages" not in found:
@@ -148,20 +149,29 @@ def read_table(path: str | Path, name: str, spark: SparkSession | None = None) -
     place, spark = Path(path), spark or session()
     if not place.exists():
         raise MalformedTrace(f"{place}: there is no such file or directory")
-    parts = [p for p in (place.rglob("*") if place.is_dir() else [place]) if p.is_file()]
-    is_json = any(".json" in p.name for p in parts)
+    parts = [p for p in [place, *sorted(place.rglob("*"))] if p.is_file() and p.name[0] not in "._"]
+    if not parts:
+        raise MalformedTrace(f"{place}: there is no file in it")
+    with parts[0].open("rb") as file:
+        is_json = file.read(4) != b"PAR1"
     try:
         table = spark.read.json(str(place)) if is_json else spark.read.parquet(str(place))
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         kind = "JSON lines" if is_json else "parquet"
-        reason = str(error).strip().splitlines()[0]
-        raise MalformedTrace(f"{place} cannot be read as {kind}: {reason}") from error
+        raise MalformedTrace(f"{place} cannot be read as {kind}: {_reason(error)}") from error
     if is_json:
         table = _as_meant(table, name)
     try:
         return checked(table, name)
     except MalformedTrace as error:
         raise MalformedTrace(f"{place}: {error}") from None
+
+
+def _reason(error: Exception) -> str:
+    """The one line of a long Java error that tells the cause."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
+    return (causes or [line for line in lines if line] or [repr(error)])[-1 if causes else 0]
 
 
 def _as_meant(table: DataFrame, name: str) -> DataFrame:
