@@ -1,6 +1,8 @@
 """The command line: which verb does what, and what a person sees if it cannot."""
 
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,3 +106,54 @@ def test_making_exercises_needs_the_extra_for_teachers(verb, monkeypatch, capsys
     monkeypatch.setattr(checkout.importlib.util, "find_spec", lambda name: None)
     assert command_line.main([verb]) == 1
     assert "nbgrader is missing: pip install 'chandylamport[teach]'" in capsys.readouterr().err
+
+
+# --- the audit -----------------------------------------------------------------------------------
+
+MESSAGE = '{"id": "m", "src": "p", "dst": "q", "sent": 2, "received": 1}\n'
+GOOD, BAD = '"good": {"p": 2, "q": 1}', '"bad": {"p": 1, "q": 1}'
+
+
+@pytest.mark.parametrize(
+    ("messages", "cuts", "status", "out", "err"),
+    [
+        (MESSAGE, f"{{{GOOD}}}", 0, ["good", "0", "0", "consistent"], ""),
+        (MESSAGE, f"{{{GOOD}, {BAD}}}", 1, ["bad", "1", "0", "INCONSISTENT"], ""),
+        (2 * MESSAGE, f"{{{GOOD}}}", 2, [], "duplicate message: 1, as in id m"),
+        ("nothing", f"{{{GOOD}}}", 2, [], "there is no column id"),
+        (MESSAGE, '{"good": {"p": "two"}}', 2, [], "cut good: p: 'two'"),
+        (MESSAGE, '{"cut": 1, "process": "p"}', 2, [], "no column frontier"),
+    ],
+)
+def test_the_status_of_an_audit_is_its_verdict(messages, cuts, status, out, err, tmp_path, capsys):
+    (tmp_path / "messages.json").write_text(messages)
+    (tmp_path / "wanted").write_text(cuts)
+    assert command_line.main(["audit", str(tmp_path), str(tmp_path / "wanted")]) == status
+    output = capsys.readouterr()
+    assert err in output.err
+    assert output.err.count("\n") == bool(err)  # one line, and no traceback
+    assert [line.split() for line in output.out.splitlines()][1:2] == [out][: bool(out)]
+
+
+def test_an_audit_shows_its_progress_on_a_terminal_only(capsys, monkeypatch):
+    from chandylamport.spark import reporting
+
+    class Tracker:
+        def getActiveStageIds(self):
+            return [1]
+
+        def getStageInfo(self, stage):
+            return SimpleNamespace(numTasks=4, numCompletedTasks=2)
+
+    context = SimpleNamespace(statusTracker=Tracker)
+    spark = SimpleNamespace(sparkContext=context)
+    with reporting.progress(spark):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(reporting, "PAUSE", 0.01)
+    drawn = threading.Event()
+    monkeypatch.setattr(Tracker, "getActiveStageIds", lambda self: drawn.set() or [1])
+    with reporting.progress(spark):
+        assert drawn.wait(10)
+    assert f"{'█' * 15}{'·' * 15} 2/4 tasks" in capsys.readouterr().err
