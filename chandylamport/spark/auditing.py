@@ -255,7 +255,8 @@ CUT_RULES = {
     "negative frontier": "frontier < 0",
 }
 BEYOND_RULES = {
-    "cut with an unknown process": "last is null and process is not null",
+    # A process without any event may well be in a cut: it was silent.
+    "cut with an unknown process": "last is null and process is not null and frontier > 0",
     "frontier beyond the last event": "frontier > last",
 }
 

@@ -173,6 +173,7 @@ def test_gaps_and_cuts_that_do_not_fit_are_found_where_events_are_known(spark):
     messages = spark.createDataFrame(SOUND, MESSAGES)
     events = spark.createDataFrame([("p", 5, "a"), ("q", 2, "b"), ("q", 2, "b")], EVENTS)
     rows = [(1, "p", 6), (1, "q", -1), (1, "r", 1), (2, "p", 1), (2, "p", 1), (3, "p", None)]
+    rows.append((2, "silent", 0))  # which is no damage
     table = spark.createDataFrame(rows, CUTS)
     assert cls.damage(messages) == []
     found = {finding.kind: finding for finding in cls.damage(messages, events, table)}
