@@ -17,7 +17,8 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import Any
 
-from pyspark import SparkConf, SparkContext, __version__
+import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -74,11 +75,11 @@ class _Jvm:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         _clear(Path(gettempdir()))
         self.directory = Path(mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-        self.log = self.directory / "spark.log"
+        self.log, self.left = self.directory / "spark.log", list[Path]()
         atexit.register(self.end)
         (self.directory / "tmp").mkdir()
         (self.directory / "log4j2.properties").write_text(LOGGING)
-        name = cache_directory() / f"spark-{__version__}-java-{java.version}"
+        name = cache_directory() / f"spark-{pyspark.__version__}-java-{java.version}"
         self.archive, self.draft = name.with_name(f"{name.name}.jsa"), self.directory / "draft.jsa"
         base = name.with_name(f"{name.name}-base.jsa")
         try:
@@ -155,7 +156,8 @@ class _Jvm:
         self.stop()
         with suppress(OSError):
             _publish(self.draft, self.archive)
-        rmtree(self.directory, ignore_errors=True)
+        for left in (self.directory, *self.left):
+            rmtree(left, ignore_errors=True)
 
 
 def _publish(draft: Path, final: Path) -> None:
@@ -201,7 +203,10 @@ def session(master: str = MASTER, conf: Mapping[str, str] | None = None) -> Spar
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).disabled = True
     try:
-        return SparkSession(SparkContext(gateway=_jvm.gateway, conf=made))
+        context = SparkContext(gateway=_jvm.gateway, conf=made)
+        if master.startswith("local-cluster"):  # whose workers write beside Spark's own files
+            _jvm.left.append(Path(pyspark.__file__).parent / "work" / str(context.applicationId))
+        return SparkSession(context)
     except Exception as error:
         reason = str(error).strip().splitlines()[:3]
         raise SparkFailed(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -131,10 +132,13 @@ def need_slots(context: SparkContext, needed: int) -> None:
     """Refuse to start tasks that could never run at once; executors of a cluster may yet come."""
     spark: Any = context._jsc.sc()
     profile = spark.resourceProfileManager().defaultResourceProfile()
-    late = monotonic() + (0 if str(context.master).startswith("local[") else REGISTERING)
+    said = re.match(r"local(?:-cluster\[(\d+), *(\d+),)?", str(context.master))
+    late = monotonic() + REGISTERING
     while (slots := spark.maxNumConcurrentTasks(profile)) < needed:
-        if monotonic() >= late:
-            what = f"{needed} processes run at once, and {context.master} has slots for {slots}"
+        to_come = int(said[1]) * int(said[2]) if said and said[1] else slots if said else needed
+        if to_come < needed or monotonic() > late:
+            has = to_come if to_come < needed else slots
+            what = f"{needed} processes run at once, and {context.master} has slots for {has}"
             raise TooFewSlots(f"{what}: stop(), then take more, as in session('local[{needed}]')")
         sleep(0.1)
 

@@ -115,7 +115,7 @@ def test_there_is_one_session_and_it_listens_on_loopback_only():
 def listening(process):
     """Give the addresses on which a process listens."""
     links = (file for file in Path(f"/proc/{process}/fd").iterdir())
-    own = {os.readlink(link) for link in links if link.is_symlink()}
+    own = {str(link.readlink()) for link in links if link.is_symlink()}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:

@@ -230,6 +230,38 @@ def test_killed_with_its_driver_the_next_run_goes_on_from_the_store(moment, tmp_
         assert re.match(r"incarnation 1 starts from snapshot \d+", lines[0])
 
 
+CLUSTER = """
+import sys
+import pyspark, pathlib
+import chandylamport as cl
+from chandylamport import spark as cls
+from spark.test_tasks import bank, word_count
+spark = cls.session("local-cluster[2,3,1024]")
+got = cls.run(word_count(), "unaligned", store=sys.argv[1], every=0, kill={1: "count-1"})
+print(got.incarnations, got.output == cl.execute(word_count()).output, got.faults)
+print(got.audit().where("not consistent").count())
+many = dict.fromkeys("abcdefg", 1)
+try:
+    cls.run(cl.System(cl.accounts(**many), cl.Fifo(cl.complete(many))), store=sys.argv[1] + "2")
+except cls.TooFewSlots as error:
+    print(error)
+print(pathlib.Path(pyspark.__file__).parent / "work" / spark.sparkContext.applicationId)
+"""
+
+
+@pytest.mark.slow
+def test_on_executors_of_their_own_it_is_the_same(tmp_path):
+    command = [sys.executable, "-c", CLUSTER, str(tmp_path / "store")]
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(cl.__file__).parents[1])])
+    surroundings = os.environ | {"PYTHONPATH": paths}
+    said = subprocess.run(command, capture_output=True, text=True, env=surroundings)
+    assert said.stderr == ""
+    one, two, three, left = said.stdout.splitlines()
+    assert (one, two) == ("2 True ()", "0")
+    assert three.startswith("7 processes run at once, and local-cluster[2,3,1024] has slots for 6")
+    assert not Path(left).exists()
+
+
 class FailsOnce(Directory):
     """A world outside whose disk is full once, at one of the phases."""
 
