@@ -67,7 +67,11 @@ class Pass:
                 reader, writer = await asyncio.open_connection(*to)
                 writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, ROOM)
                 send(writer, (self.secret, self.incarnation, self.name))
-                await receive(reader)
+                try:
+                    await receive(reader)
+                except BaseException:
+                    writer.close()
+                    raise
                 return reader, writer
             except (EOFError, ConnectionError):
                 if monotonic() > end:

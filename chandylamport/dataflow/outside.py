@@ -54,15 +54,19 @@ class Outside(ABC):
         if self.sink.kind != "transactional":
             return None
         first, records = self.kept(id)
-        if new := records[max(self.committed - first, 0) :]:
-            self.show(new)
+        begin = max(self.committed, first)
+        if new := records[begin - first :]:
+            self.show(begin, new)
         self.check(state)
         forgets = self.committed > state[0][0]
         return Action("commit", then=self.committed) if forgets else None
 
     def check(self, state: State) -> None:
-        """Refuse to go on from a state of the sink that knows less than is visible already."""
+        """Refuse to go on from a state of the sink that does not fit what is visible."""
         handed_over, waiting = state[0]
+        if self.sink.kind == "transactional" and self.committed < handed_over:
+            visible, known = f"{self.committed} records are visible", f"{handed_over} handed over"
+            raise RuntimeError(f"{visible}, and {known} by the restored sink: is it another's?")
         if self.committed > handed_over + len(waiting):
             visible, known = f"{self.committed} records are visible", handed_over + len(waiting)
             danger = "going on from there would repeat some of them"
@@ -95,8 +99,8 @@ class Outside(ABC):
         """Give what waits for a checkpoint, and forget it and all that is older."""
 
     @abstractmethod
-    def show(self, records: tuple[Record, ...]) -> None:
-        """Make the records of a transaction visible, all at once."""
+    def show(self, begin: int, records: tuple[Record, ...]) -> None:
+        """Make the records of a transaction visible, all at once, behind so many others."""
 
 
 class Memory(Outside):
@@ -134,10 +138,10 @@ class Memory(Outside):
         self.staged = {newer: waits for newer, waits in self.staged.items() if newer > id}
         return held
 
-    def show(self, records: tuple[Record, ...]) -> None:
-        """Make the records of a transaction visible, all at once."""
-        self.visible += records
-        self.committed += len(records)
+    def show(self, begin: int, records: tuple[Record, ...]) -> None:
+        """Make the records of a transaction visible, all at once, behind so many others."""
+        self.visible[begin:] = records
+        self.committed = len(self.visible)
 
 
 class Directory(Outside):
@@ -204,9 +208,9 @@ class Directory(Outside):
         held: Held = next(iter(_read(self.path / f"staged/{id:08}.json")), (0, ()))
         return held
 
-    def show(self, records: tuple[Record, ...]) -> None:
+    def show(self, begin: int, records: tuple[Record, ...]) -> None:
         """Rename a file with all of them into its place; a second time, it replaces itself."""
-        self._write(f"visible/{self.committed:012}.jsonl", records)
+        self._write(f"visible/{begin:012}.jsonl", records)
 
     def _write(self, name: str, values: Iterable[Any]) -> None:
         draft = self.path / f"draft.{os.getpid()}"

@@ -83,6 +83,25 @@ def test_going_on_from_a_state_that_knows_less_than_is_visible_is_refused(outsid
         world.check(at(0, "a"))
 
 
+def test_a_directory_in_which_records_are_missing_is_refused(outside):
+    world = outside("transactional")
+    with pytest.raises(RuntimeError, match="0 records are visible, and 2 handed over by the rest"):
+        world.check(at(2))
+    outside("plain").check(at(2))
+
+
+def test_two_that_commit_the_same_at_once_show_it_once(tmp_path):
+    class Slow(Directory):
+        def show(self, begin, records):  # somebody else comes first
+            Directory(self.sink, self.path).commit(1, at(0, "ab"))
+            super().show(begin, records)
+
+    slow = Slow(sink("transactional"), tmp_path)
+    slow.stage(1, at(0, "ab"))
+    slow.commit(1, at(0, "ab"))
+    assert slow.output == Counter("ab")
+
+
 def test_files_outlast_the_process_and_a_torn_draft_is_not_read(tmp_path):
     first = Directory(sink("transactional"), tmp_path)
     first.stage(1, at(0, "ab"))
