@@ -6,10 +6,11 @@ a row: all is written in Spark's own expressions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import le, or_
 from typing import Any
 
@@ -172,36 +173,51 @@ def _chains(cuts: DataFrame) -> list[_Chain]:
 
 
 def _searched(messages: DataFrame, chain: _Chain) -> DataFrame:
-    size, processes = len(chain.cuts), sorted({p for _, of in chain.cuts for p in of})
-    least = min(chain.cuts[0][1].get(p, 0) for p in processes)
-    most = max(chain.cuts[-1][1].values())
-    # What happened before all cuts or after all cuts is left out while reading: parquet knows the
-    # least and the greatest number of a block of rows, and skips it.
-    unknown = ~(F.col("src").isin(processes) & F.col("dst").isin(processes))
-    early = f"sent > {least} or received > {least} or received is null"
-    near = messages.filter(F.expr(early) | unknown).filter(f"sent <= {most} or received <= {most}")
+    processes = sorted({p for _, of in chain.cuts for p in of})
+    frontiers = [chain.of(p) for p in processes]
+    least, most = min(map(min, frontiers)), max(map(max, frontiers))
+    near = messages.filter(_around(processes, least)).filter(
+        f"sent <= {most} or received <= {most}"
+    )
+    # A position tells its bucket, and the bucket how many cuts lie before it for sure. Cuts that
+    # lie evenly leave one or none to look at, and the search takes one step instead of ten.
+    shift = max(most.bit_length() - (4 * len(chain.cuts)).bit_length(), 0)
+    buckets = range(0, most + (2 << shift), 1 << shift)
+    before = [[bisect_left(own, first) for first in buckets] for own in frontiers]
+    left = max(b - a for own in before for a, b in pairwise(own))
     # From Arrow, the table is a part of the plan; from a list, it would cost a job of its own.
-    rows = {"process": processes, "frontiers": [chain.of(p) for p in processes]}
-    table = F.broadcast(messages.sparkSession.createDataFrame(pa.table(rows)))
+    rows = pa.table({"process": processes, "_frontiers": frontiers, "_before": before})
+    table = F.broadcast(messages.sparkSession.createDataFrame(rows))
     for end, position, index in (("src", "sent", "a"), ("dst", "received", "b")):
-        found = table.withColumnsRenamed({"process": end, "frontiers": "_frontiers"})
-        near = _binary_search(near.join(found, end, "left"), position, index, size)
-        near = near.drop("_frontiers")
+        near = near.join(table.withColumnRenamed("process", end), end, "left")
+        bucket = F.shiftright(F.col(position), shift).cast("int")
+        # A position behind the last bucket, or null, is in no cut; nor is an unknown process.
+        start = F.coalesce(F.get("_before", bucket), F.lit(len(chain.cuts)))
+        near = _binary_search(near.withColumn(index, start), position, index, left)
+        near = near.drop("_frontiers", "_before")
     return near.filter("a <> b").select(*messages.columns, "a", "b")
 
 
-def _binary_search(table: DataFrame, position: str, index: str, size: int) -> DataFrame:
-    """Count the cuts of a chain that do not have this position of the process."""
-    at: Column = F.lit(0)
-    for step in (1 << bit for bit in reversed(range(size.bit_length()))):
-        # A position that is null comes after all cuts, and a process that is unknown has 0.
-        frontier = F.coalesce(F.get("_frontiers", at + (step - 1)), F.lit(0))
-        outside = F.coalesce(frontier < F.col(position), F.lit(True))
+def _around(processes: list[Any], least: int) -> Column:
+    """Leave out what all cuts contain, sent and received: while reading, where that is possible.
+
+    Parquet knows the least and the greatest number of a block of rows, and skips it. An unknown
+    process has 0 in all cuts, so what it sends or receives matters.
+    """
+    inside = F.col("src").isin(processes) & F.col("dst").isin(processes)
+    if processes == [*range(len(processes))]:  # which parquet understands
+        last = len(processes) - 1
+        inside = F.col("src").between(0, last) & F.col("dst").between(0, last)
+    return ~inside | F.expr(f"sent > {least} or received > {least} or received is null")
+
+
+def _binary_search(table: DataFrame, position: str, index: str, left: int) -> DataFrame:
+    """Count the cuts of a chain that do not have this position, `left` of them still in doubt."""
+    at = F.col(index)
+    for step in (1 << bit for bit in reversed(range(left.bit_length()))):
+        outside = F.get("_frontiers", at + (step - 1)) < F.col(position)
         # One projection for each step: in one expression, each would contain the last one twice.
-        table = table.withColumn(
-            index, at + F.when((at + step <= size) & outside, step).otherwise(0)
-        )
-        at = F.col(index)
+        table = table.withColumn(index, at + F.when(outside, step).otherwise(0))
     # Of a column that might depend on chance, Spark does not copy the expression into a filter.
     return table.withColumn(index, at + F.spark_partition_id() * 0)
 
