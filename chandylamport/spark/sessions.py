@@ -44,8 +44,6 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.driver.memory": "2g",
-    "spark.driver.host": HOST,
-    "spark.driver.bindAddress": HOST,
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
@@ -60,6 +58,8 @@ SETTINGS = {
     ),
 }
 
+LOOPBACK = {"spark.driver.host": HOST, "spark.driver.bindAddress": HOST}
+
 
 class SparkFailed(RuntimeError):
     """Spark has not started, or has ended: the text names the cause, the remedy and the log."""
@@ -71,7 +71,9 @@ class _Jvm:
     def __init__(self, conf: SparkConf) -> None:
         """Start it: its output goes to a file, and its classes come from an archive."""
         java = find_java()
-        os.environ.update(JAVA_HOME=str(java.home), SPARK_LOCAL_IP=HOST)
+        os.environ["JAVA_HOME"] = str(java.home)
+        if conf.get("spark.driver.host") == HOST:
+            os.environ["SPARK_LOCAL_IP"] = HOST
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         _clear(Path(gettempdir()))
         self.directory = Path(mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
@@ -194,7 +196,8 @@ def session(master: str = MASTER, conf: Mapping[str, str] | None = None) -> Spar
     if running is not None and running.sparkContext._jsc is not None:
         _refuse_another(running, master, conf or {})
         return running
-    settings = {"spark.master": master, **SETTINGS, **(conf or {})}
+    near = LOOPBACK if master.startswith("local") else {}  # a cluster has to find the driver
+    settings = {"spark.master": master, **SETTINGS, **near, **(conf or {})}
     made = SparkConf(loadDefaults=False).setAll([*settings.items()])
     if _jvm is None or _jvm.gateway.proc.poll() is not None:
         SparkContext._gateway = SparkContext._jvm = None

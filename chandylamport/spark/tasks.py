@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -41,6 +42,7 @@ from .sessions import SparkFailed, session
 
 KNOCKING = 30.0  # seconds in which the driver has to notice that Spark runs the stage again
 REGISTERING = 30.0  # seconds for the executors of a cluster to come
+TRIES = 4  # of a stage, before we do not believe any more that all will come
 _numbers = count(1)
 
 
@@ -58,11 +60,11 @@ class Tasks:
         self.group = f"chandylamport {os.getpid()} {next(_numbers)}"
         self.job: Thread | None = None
         self.error: Exception | None = None
-        self.last, self.attempt, self.newer = -1, -1, False
+        self.attempt = -1
 
     def start(self, workers: Mapping[str, Worker], say: Say) -> None:
         """Start the job; after a failure, Spark itself starts its tasks again."""
-        self.last, self.newer = self.attempt, False
+        self.last, self.newer, self.look, self.tries = self.attempt, False, 0.0, sys.maxsize
         if self.job is None:
             team = [
                 replace(worker, patience=KNOCKING, outside=self.outside.get(name))
@@ -89,10 +91,24 @@ class Tasks:
 
     def check(self, missing: Iterable[str]) -> None:
         """Look whether Spark has given the job up, or runs the stage again already."""
-        if missing and self.job and not self.job.is_alive():
-            raise SparkFailed(f"Spark has given the job up: {_cause(self.error)}")
         if self.newer:
             raise Gone("Spark runs the tasks again: one of them has failed")
+        if missing and self.job and not self.job.is_alive():
+            raise SparkFailed(f"Spark has given the job up: {_cause(self.error)}")
+        if missing and monotonic() > self.look:
+            self.look, tries = monotonic() + 1, self._tries()
+            self.tries = min(self.tries, tries)
+            if tries - self.tries >= TRIES:
+                what = f"Spark has run the tasks {TRIES} times, and not all have come: waiting for"
+                hint = f"can they import your modules, and reach the driver at {self.host}?"
+                raise SparkFailed(f"{what} {', '.join(missing)}; {hint}")
+
+    def _tries(self) -> int:
+        """How often Spark has run the stage again, as far as it is known here."""
+        tracker = self.context.statusTracker()
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self.group))
+        stages = (tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds)
+        return max((stage.currentAttemptId for stage in stages if stage), default=0)
 
     def kill(self, name: str) -> bool:
         """Only on its own machine can a task be killed, so it has to do it itself."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chandylamport import spark as cls
+from chandylamport.spark import sessions
 
 START = "from chandylamport import spark as cls\nspark = cls.session()\n"
 JVM = "print(spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)\n"
@@ -110,6 +111,25 @@ def test_there_is_one_session_and_it_listens_on_loopback_only():
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
     assert listening(jvm)
     assert listening(jvm) <= {"127.0.0.1"}
+
+
+def test_a_cluster_finds_the_driver_where_spark_says_it_is(monkeypatch):
+    given = []
+
+    def start(conf):
+        given.append(dict(conf.getAll()))
+        raise cls.SparkFailed("it is not started here")
+
+    monkeypatch.setattr(sessions, "_Jvm", start)
+    monkeypatch.setattr(sessions, "_jvm", None)
+    for name in ("_gateway", "_jvm"):  # which the running session will need again
+        monkeypatch.setattr(sessions.SparkContext, name, getattr(sessions.SparkContext, name))
+    monkeypatch.setattr(sessions.SparkSession, "getActiveSession", lambda: None)
+    for master in ("spark://there:7077", "local-cluster[2,1,1024]"):
+        with pytest.raises(cls.SparkFailed, match="not started here"):
+            cls.session(master)
+    assert "spark.driver.host" not in given[0]
+    assert given[1]["spark.driver.host"] == "127.0.0.1"
 
 
 def listening(process):

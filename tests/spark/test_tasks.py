@@ -361,6 +361,23 @@ def test_a_task_that_raises_tells_its_traceback_and_nothing_is_left(store):
     assert_no_job_is_left()
 
 
+class Poison:
+    """What cannot be made again where it is sent to, like a class of a module that is not there."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+    def __call__(self, record):
+        return record
+
+
+def test_tasks_that_never_come_are_given_up(store):
+    flow = cl.source([1, 2]) >> cl.map(Poison()) >> cl.sink()
+    with pytest.raises(cls.SparkFailed, match="can they import your modules, and reach the driver"):
+        cls.run(flow, store=store)
+    assert_no_job_is_left()
+
+
 @pytest.mark.slow
 def test_a_task_that_dies_again_and_again_is_given_up(store):
     class Suicide(Killer):
