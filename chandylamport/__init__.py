@@ -4,9 +4,10 @@ The modules are the chapters, in reading order. What happened: `events`, `log`, 
 `cuts`, `lattice`. How a system photographs itself: `recorder`, `chandy_lamport`, `lai_yang`,
 `overlapping`. How that is run and proved: `systems`, `truth`, `simulator`, `runs`, `exploration`,
 `reachability`. What for: `detection`. In production: `keyed_state`, `encoding`, `store`,
-`coordinator`, `clusters`, `retracing`, `sockets`, `dataflow`. Beside them, `applications` and
-`topologies` are there to be photographed, `broken` is wrong on purpose, `diagrams` and `formats`
-read and write, `drawing` draws, `widgets` moves, and `classroom` asks and marks.
+`coordinator`, `clusters`, `dataflow`, `retracing`, `connections`, `workers`, `sockets`, `spark`.
+Beside them, `applications` and `topologies` are there to be photographed, `broken` is wrong on
+purpose, `diagrams` and `formats` read and write, `drawing` draws, `widgets` moves, and `classroom`
+asks and marks.
 """
 
 from .applications import (

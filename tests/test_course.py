@@ -172,7 +172,7 @@ def test_the_first_run_makes_the_environment_then_installs_then_stamps(course, s
     course.install("./course lab")
     assert steps == [("venv", True), ("pip", ".[dev]")]
     assert course.state() == "ready"
-    assert "700 MB to download, 1.5 GB on disk" in capsys.readouterr().out
+    assert "800 MB to download, 1.7 GB on disk" in capsys.readouterr().out
 
 
 def test_changed_pins_are_installed_into_the_same_environment(course, steps):
