@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +33,6 @@ class WrongState(ValueError):
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows under a heading, as text and in a notebook."""
-
-    heading: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    title: str = ""
-
-    def __repr__(self) -> str:
-        lines = [self.heading, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-        return "\n".join([self.title, *text] if self.title else text)
-
-    def _repr_html_(self) -> str:
-        def line(cells: Sequence[str], tag: str) -> str:
-            style = 'style="text-align: left"'
-            return "".join(f"<{tag} {style}>{escape(cell)}</{tag}>" for cell in cells)
-
-        rows = "".join(f"<tr>{line(row, 'td')}</tr>" for row in self.rows)
-        table = f"<table><tr>{line(self.heading, 'th')}</tr>{rows}</table>"
-        return f"<p>{escape(self.title)}</p>{table}" if self.title else table
-
-
-@dataclass(frozen=True)
 class Checkpoint:
     """The snapshots of a query: for each epoch its offsets, and whether it is complete."""
 
@@ -73,65 +48,81 @@ class Checkpoint:
 
     @property
     def planned(self) -> tuple[int, ...]:
-        """The epochs that have offsets and no commit: a restart runs them again."""
+        """The epochs that have offsets and no commit.
+
+        A batch is run again. In continuous mode the offsets are no plan but a report, and what was
+        read behind the last commit is read again.
+        """
         return tuple(epoch for epoch in self.offsets if epoch not in self.commits)
 
     @property
     def with_state(self) -> tuple[int, ...]:
         """The complete epochs whose state is still there: Spark deletes old ones."""
-        found = {version - 1 for version in _versions(self.path)}
-        return tuple(epoch for epoch in self.commits if found and min(found) <= epoch)
+        versions = {version for files in self._state() for version in files}
+        return tuple(epoch for epoch in self.commits if versions and min(versions) <= epoch + 1)
 
-    def state(self, epoch: int, variable: str = "balance") -> dict[Any, Any]:
-        """The state of a complete epoch, by key, through Spark's own reader."""
+    def _state(self) -> list[dict[int, str]]:
+        """For each partition of the state its files, by version: 3.zip, 3.delta, 3_….changelog."""
+        return [
+            {int(re.split("[._]", file.name)[0]): file.name for file in partition.glob("[0-9]*")}
+            for partition in sorted(self.path.glob("state/*/[0-9]*"))
+        ]
+
+    def state(self, epoch: int) -> dict[Any, Any]:
+        """The balances in the state of a complete epoch, through Spark's own reader."""
         if epoch not in self.commits:
             known = f"the complete epochs are {_and(self.commits)}"
             raise ValueError(f"{self.path}: epoch {epoch} is not complete, {known}")
         reader = session().read.format("statestore").option("batchId", epoch)
         try:
-            rows = reader.option("stateVarName", variable).load(str(self.path)).collect()
+            rows = reader.option("stateVarName", "balance").load(str(self.path)).collect()
         except Exception as error:  # Spark has many, and a broken file ends in any of them
             reason = str(error).partition("\n")[0][:200]
             raise BadCheckpoint(
-                f"{self.path / 'state'}: the state {variable} of epoch {epoch} cannot be read "
+                f"{self.path / 'state'}: the state of epoch {epoch} cannot be read "
                 f"({reason}): put back a copy of the directory"
             ) from None
-        return {_plain(row.key): _plain(row.value) for row in sorted(rows)}
+        return {row.key[0]: row.value[0] for row in sorted(rows)}
 
-    def roles(self, epoch: int) -> Table:
-        """Which file plays which part in the snapshot of an epoch."""
+    def roles(self, epoch: int) -> str:
+        """Which file plays which part in the snapshot of an epoch: a table."""
         if epoch not in self.offsets:
             raise ValueError(f"there is no epoch {epoch}; there are {_and(self.epochs)}")
-        states = [f"state/…/{name}" for name in sorted(_files(self.path, epoch + 1))]
-        done = epoch in self.commits
-        rows = [
-            ("the cut through the sources", f"offsets/{epoch}", _places(self.offsets[epoch])),
-            ("states of the operators", *((states or ["no file"])[:1]), _number(states)),
-            (
-                "states of the channels",
-                "no file",
-                "empty: between two batches nothing is under way",
-            ),
-            ("the manifest", f"commits/{epoch}", "complete" if done else "missing: run it again"),
-        ]
+        partitions = self._state()
+        files = [each[epoch + 1] for each in partitions if epoch + 1 in each]
+        counted = f"{_count(len(files), 'file')}, for {_count(len(partitions), 'partition')}"
+        if len(files) < len(partitions):
+            counted += ": incomplete"
+        empty, missing = "between two batches nothing is under way", "run it again"
         if self.continuous:
-            rows[2] = (*rows[2][:2], "empty: each task reads, works and writes by itself")
-        return Table(("part of the snapshot", "file", "here"), rows)
-
-    def _table(self) -> Table:
-        rows = [
-            (str(epoch), _places(offset), "yes" if epoch in self.commits else "no: planned only")
-            for epoch, offset in self.offsets.items()
-        ]
-        mode = "continuous" if self.continuous else "micro-batch"
-        title = f"Checkpoint ({mode}): {len(self.offsets)} epochs, {len(self.commits)} complete."
-        return Table(("epoch", "offsets: the cut", "committed"), rows, title)
+            empty, missing = (
+                "each task reads, works and writes by itself",
+                "its rows are read again",
+            )
+        return _table(
+            ("part of the snapshot", "file", "here"),
+            ("the cut through the sources", f"offsets/{epoch}", _places(self.offsets[epoch])),
+            (
+                "states of the operators",
+                f"state/…/{files[0]}" if files else "no file",
+                counted if partitions else "none",
+            ),
+            ("states of the channels", "no file", f"empty: {empty}"),
+            (
+                "the manifest",
+                f"commits/{epoch}",
+                "complete" if epoch in self.commits else f"missing: {missing}",
+            ),
+        )
 
     def __repr__(self) -> str:
-        return repr(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
+        mode, only = ("continuous", "reported") if self.continuous else ("micro-batch", "planned")
+        rows = [
+            (str(epoch), _places(offset), "yes" if epoch in self.commits else f"no: {only} only")
+            for epoch, offset in self.offsets.items()
+        ]
+        title = f"Checkpoint ({mode}): {len(self.offsets)} epochs, {len(self.commits)} complete."
+        return f"{title}\n{_table(('epoch', 'offsets: the cut', 'committed'), *rows)}"
 
 
 # --- reading the logs ----------------------------------------------------------------------------
@@ -190,17 +181,6 @@ def _entry(file: Path, versions: Sequence[str]) -> list[Any]:
         raise BadCheckpoint(f"{file} is torn ({error}): {_COPY}") from None
 
 
-def _versions(path: Path) -> set[int]:
-    return {int(re.match(r"\d+", name)[0]) for name in _files(path)}  # type: ignore[index]
-
-
-def _files(path: Path, version: int | None = None) -> set[str]:
-    """Names of the state's files, of all partitions: 3.zip, 3.delta, 3_….changelog."""
-    names = {file.name for file in path.glob("state/*/[0-9]*/[0-9]*")}
-    pattern = r"\d+" if version is None else str(version)
-    return {name for name in names if re.match(rf"{pattern}[._]", name)}
-
-
 # --- the proof -----------------------------------------------------------------------------------
 
 
@@ -215,10 +195,10 @@ def verify(checkpoint: Checkpoint, source: Ledger) -> tuple[int, ...]:
     for epoch in checkpoint.with_state:
         (offset,) = checkpoint.offsets[epoch]
         where = f"epoch {epoch}, offset {_places((offset,))}"
-        if not isinstance(offset, dict) or offset.keys() != source.end.keys():
+        if not isinstance(offset, dict) or not offset.keys() <= source.end.keys():
             raise WrongState(f"{where}: the source has the branches {_and([*source.end])}")
         for branch, there in source.end.items():
-            if offset[branch] > there:
+            if offset.get(branch, 0) > there:
                 raise WrongState(f"{where}: the source has {there} transfers of {branch}")
         touched = {leg.account for leg in source.legs(offset)}
         due = {account: b for account, b in source.balances(offset).items() if account in touched}
@@ -234,27 +214,26 @@ def verify(checkpoint: Checkpoint, source: Ledger) -> tuple[int, ...]:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _plain(row: Any) -> Any:
-    return row[0] if len(row) == 1 else tuple(row)
+def _table(*lines: Sequence[str]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def _places(offsets: Sequence[Any]) -> str:
     """Offsets in one line: north 3, south 2."""
-
-    def place(offset: Any) -> str:
-        if not isinstance(offset, dict):
-            return "nothing" if offset is None else str(offset)
-        inner = {
-            key: v["value"] if isinstance(v, dict) and "value" in v else v
-            for key, v in offset.items()
-        }
-        return ", ".join(f"{key} {inner[key]}" for key in sorted(inner))
-
-    return "; ".join(map(place, offsets))
+    return "; ".join(map(_place, offsets))
 
 
-def _number(files: Sequence[str]) -> str:
-    return "none" if not files else "one file for each partition"
+def _place(offset: Any) -> str:
+    if not isinstance(offset, dict):
+        return "nothing" if offset is None else str(offset)
+    if "value" in offset:  # the source of numbers notes the time as well
+        return str(offset["value"])
+    return ", ".join(f"{key} {_place(at)}" for key, at in sorted(offset.items()))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _and(items: Sequence[Any]) -> str:

@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import Row
+from pyspark.sql.streaming.query import StreamingQuery
 
 from . import streaming
-from .sessions import session
+from .sessions import PREFIX, session
 from .streaming import AppendingSink, RunningBalances, TransferReader, Transfers
 
 PLACES = {
@@ -35,6 +36,7 @@ PLACES = {
     "committed": "the sink has committed, Spark has not noted it",
 }
 SLOTS = "local[64]"  # a task that is stopped keeps its slot
+PATIENCE = 300  # seconds for all streams to come to their moments
 
 
 @dataclass(frozen=True)
@@ -48,16 +50,6 @@ class Moment:
     def __post_init__(self) -> None:
         if self.place not in PLACES:
             raise ValueError(f"there is no place {self.place!r}; there are {', '.join(PLACES)}")
-
-
-def fail() -> None:
-    """Raise an error, as a full disk does."""
-    raise OSError("no space left on device")
-
-
-def die() -> None:
-    """Kill this worker process, as the system does when memory is short."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def interrupted(
@@ -124,20 +116,16 @@ class Job:
     checkpoint: str
     sink: str
     moment: Moment
-    rows: int = 6
 
 
-def kill(jobs: Sequence[Job], patience: int = 300) -> int:
+def kill(jobs: Sequence[Job]) -> int:
     """Run streams in a process of their own, and SIGKILL it when each is at its moment.
 
     Driver, JVM and workers go at once, without a last word. It gives the exit status, -9.
     """
-    with TemporaryDirectory(prefix="chandylamport-") as room:
-        spec = Path(room, "jobs.json")
-        spec.write_text(json.dumps([asdict(job) for job in jobs]))
-        command = [sys.executable, "-m", __name__, str(spec)]
+    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as room:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", __name__, json.dumps([asdict(job) for job in jobs])],
             env=os.environ | {"TMPDIR": room},  # the dead do not tidy up
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -145,7 +133,7 @@ def kill(jobs: Sequence[Job], patience: int = 300) -> int:
             start_new_session=True,
         )
         try:
-            said, _ = process.communicate(timeout=patience)
+            said, _ = process.communicate(timeout=PATIENCE)
         finally:
             _kill_session(process.pid)
             process.wait()
@@ -187,24 +175,21 @@ def _halt(mark: Path) -> Callable[[], None]:
     return act
 
 
-def _main(spec: str) -> None:
-    jobs = [
-        Job(**{**job, "moment": Moment(**job["moment"])})
-        for job in json.loads(Path(spec).read_text())
-    ]
-    spark = session(SLOTS)
-    for number, job in enumerate(jobs):
-        mark = Path(spec).with_name(f"reached-{number}")
-        parts = interrupted(job.moment, _halt(mark), getattr(streaming, job.sink))
-        query = streaming.start(
-            spark, job.source, job.into, checkpoint=job.checkpoint, rows=job.rows, **parts
-        )
-        while not mark.exists():  # then it waits there, until all are at their moment
-            if not query.isActive:
-                raise SystemExit(f"{job} has ended before its moment: {query.exception()}")
-            time.sleep(0.05)
+def _main(jobs: list[dict[str, Any]]) -> None:
+    spark, on_the_way = session(SLOTS), dict[Path, StreamingQuery]()
+    for number, job in enumerate(jobs, 1):
+        mark = Path(gettempdir(), f"reached-{number}")
+        sink = getattr(streaming, job.pop("sink"))
+        parts = interrupted(Moment(**job.pop("moment")), _halt(mark), sink)
+        on_the_way[mark] = streaming.start(spark, **job, **parts)
+        while len(on_the_way) > (number < len(jobs)):  # two at a time; then each waits for all
+            for mark, query in [*on_the_way.items()]:
+                if mark.exists():
+                    del on_the_way[mark]
+                elif query.awaitTermination(0.05):  # type: ignore[arg-type]
+                    raise SystemExit(f"stream {mark.name[8:]} has ended before its moment")
     os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    _main(json.loads(sys.argv[1]))

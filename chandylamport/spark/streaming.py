@@ -7,12 +7,14 @@ of the input that was written down beforehand, works it off completely, and is t
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from shutil import rmtree
-from time import sleep
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -33,9 +35,11 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from .sessions import PREFIX
+
 TRANSFER = "branch string, number bigint, payer string, payee string, amount bigint"
 LEG = "branch string, number bigint, account string, amount bigint, balance bigint"
-Offset = Mapping[str, int]  # for each branch, how many of its transfers have been read
+Offset = Mapping[str, int]  # by branch, how many of its transfers have been read; absent: none
 
 
 # --- the input -----------------------------------------------------------------------------------
@@ -79,10 +83,10 @@ class Ledger:
 
     def legs(self, end: Offset | None = None, start: Offset | None = None) -> list[Leg]:
         """Both sides of every transfer between two offsets."""
-        start, end = start or dict.fromkeys(self.branches, 0), self.end if end is None else end
+        start, end = start or {}, self.end if end is None else end
         found = []
         for branch, transfers in self.branches.items():
-            for number in range(start[branch], end[branch]):
+            for number in range(start.get(branch, 0), end.get(branch, 0)):
                 payer, payee, amount = transfers[number]
                 found += [Leg(branch, number, payer, -amount), Leg(branch, number, payee, amount)]
         return found
@@ -171,13 +175,27 @@ class TransferReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Where the next batch ends: as far as the limit allows, divided among the branches."""
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(self.target.values())
-        share = max(1, most // len(start))
-        return {branch: min(read + share, self.target[branch]) for branch, read in start.items()}
+        self._must_have(start)
+        share = max(1, self.rows // len(self.target))
+        return {
+            branch: min(start.get(branch, 0) + share, there)
+            for branch, there in self.target.items()
+        }
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Stretch]:
         """One task for each branch with something new."""
-        return [Stretch(name, start[name], end[name]) for name in end if start[name] < end[name]]
+        self._must_have(end)
+        stretches = (Stretch(branch, start.get(branch, 0), end[branch]) for branch in end)
+        return [each for each in stretches if each.start < each.end]
+
+    def _must_have(self, offset: Offset) -> None:
+        there = Ledger.read(self.path).end
+        for branch, read in offset.items():
+            if read > there.get(branch, 0):
+                raise ValueError(
+                    f"{self.path} has {there.get(branch, 0)} transfers of {branch}, and the "
+                    f"checkpoint is at {read}: put back the ledger that was read"
+                )
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Read a stretch, today or after a crash: offsets say which transfers are in it."""
@@ -191,11 +209,6 @@ class Transfers(DataSource):
     """A replayable source of transfers, with explicit offsets: `{"north": 3, "south": 2}`."""
 
     reads: type[TransferReader] = TransferReader
-
-    @classmethod
-    def name(cls) -> str:
-        """How Spark calls it."""
-        return cls.__name__
 
     def schema(self) -> str:
         """One row for each transfer."""
@@ -242,13 +255,6 @@ def _legs(transfers: DataFrame) -> DataFrame:
 # --- the sinks -----------------------------------------------------------------------------------
 
 
-@dataclass
-class Staged(WriterCommitMessage):
-    """What a task says when it has written its part."""
-
-    file: str
-
-
 class AppendingWriter(DataSourceStreamWriter):
     """Shows every row at once, in the one file of its directory."""
 
@@ -261,7 +267,14 @@ class AppendingWriter(DataSourceStreamWriter):
         with (self.directory / "rows.jsonl").open("a", buffering=1) as file:
             for row in iterator:
                 file.write(json.dumps(row.asDict()) + "\n")
-        return Staged(file.name)
+        return WriterCommitMessage()
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """What a task says when it has set its part aside."""
+
+    file: str
 
 
 class TransactionalWriter(AppendingWriter):
@@ -296,11 +309,6 @@ class AppendingSink(DataSource):
     """A plain sink: a batch that is run again shows twice."""
 
     writes: type[AppendingWriter] = AppendingWriter
-
-    @classmethod
-    def name(cls) -> str:
-        """How Spark calls it."""
-        return cls.__name__
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
         """Made anew in each process that needs one."""
@@ -354,26 +362,53 @@ def balances(spark: SparkSession, source: str | Path, into: str | Path, **how: A
     start(spark, source, into, **how).awaitTermination()
 
 
+# --- without batches -----------------------------------------------------------------------------
+
+
 def run_continuously(
-    spark: SparkSession, checkpoint: str | Path, epochs: int = 3, every: str = "200 milliseconds"
-) -> None:
-    """Run numbers through a map in continuous mode until so many more epochs are committed.
+    spark: SparkSession, checkpoint: str | Path, epochs: int = 3, patience: float = 60
+) -> list[int]:
+    """Run numbers through a map in continuous mode, and give those that have been through it.
 
-    Each task of the source puts an epoch marker behind what it has read so far, every so often;
-    when it has reached the sink in all tasks, the epoch is committed.
+    Each task of the source puts an epoch marker behind what it has read so far; when it has come to
+    the sink in all tasks, the epoch is committed. The query is stopped when so many more epochs
+    have moved on, in both partitions: the even numbers, and the odd ones.
     """
-    done = Path(checkpoint, "commits")
+    known, until = _epochs(checkpoint, "offsets"), monotonic() + patience
 
-    def committed() -> int:
-        return sum(file.name.isdecimal() for file in done.glob("*"))
+    def moved() -> int:
+        new = sorted(_epochs(checkpoint, "commits") - known)[-50:]  # old ones are cleaned away
+        files = [Path(checkpoint, "offsets", str(epoch)) for epoch in new]
+        ends = [json.loads(file.read_text().splitlines()[-1]) for file in files]
+        # While tasks still start, epochs pass in which nothing is read: their ends are the same.
+        return min(len({end[parity]["value"] for end in ends}) for parity in "01") - 1
 
-    until = committed() + epochs
-    numbers = spark.readStream.format("rate").option("rowsPerSecond", 200)
-    doubled = numbers.option("numPartitions", 2).load().selectExpr("value * 2 AS twice")
-    writer = doubled.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(continuous=every).start()
-    while query.isActive and committed() < until:
-        sleep(0.05)
-    query.stop()
-    if error := query.exception():
-        raise error
+    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as notes:
+
+        @f.udf(returnType="bigint", useArrow=False)
+        def note(number: int) -> int:
+            with Path(notes, str(number % 2)).open("a") as file:
+                file.write(f"{number}\n")
+            return number
+
+        numbers = spark.readStream.format("rate").option("rowsPerSecond", 200)
+        noted = numbers.option("numPartitions", 2).load().select(note("value"))
+        writer = noted.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+        query = writer.trigger(continuous="200 milliseconds").start()
+        try:
+            while moved() < epochs:
+                if query.awaitTermination(0.05):  # type: ignore[arg-type]
+                    raise RuntimeError("the query has ended by itself: somebody has stopped it")
+                if monotonic() > until:
+                    raise TimeoutError(
+                        f"{moved()} of {epochs} epochs have moved on in {patience} seconds: give "
+                        "it more patience, or a computer that is less busy"
+                    )
+        finally:
+            query.stop()
+        return sorted(int(line) for file in Path(notes).iterdir() for line in file.open())
+
+
+def _epochs(checkpoint: str | Path, log: str) -> set[int]:
+    """The numbers in a log of a checkpoint."""
+    return {int(file.name) for file in Path(checkpoint, log).glob("[0-9]*")}

@@ -500,7 +500,9 @@ class Stream:
 
     def __init__(self, script: str) -> None:
         """Make a file for each batch, a row on each line."""
-        self._place = TemporaryDirectory(prefix="chandylamport-")
+        from ...spark.sessions import PREFIX
+
+        self._place = TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-")
         self.path = Path(self._place.name)
         (self.path / "source").mkdir()
         for number, portion in enumerate(script.split()):
