@@ -366,13 +366,17 @@ def balances(spark: SparkSession, source: str | Path, into: str | Path, **how: A
 
 
 def run_continuously(
-    spark: SparkSession, checkpoint: str | Path, epochs: int = 3, patience: float = 60
+    spark: SparkSession,
+    checkpoint: str | Path,
+    epochs: int = 3,
+    past: int = -1,
+    patience: float = 60,
 ) -> list[int]:
     """Run numbers through a map in continuous mode, and give those that have been through it.
 
     Each task of the source puts an epoch marker behind what it has read so far; when it has come to
-    the sink in all tasks, the epoch is committed. The query is stopped when so many more epochs
-    have moved on, in both partitions: the even numbers, and the odd ones.
+    the sink in all tasks, the epoch is committed. The query is stopped when so many epochs have
+    moved on past a number, in both partitions: the even numbers, and the odd ones.
     """
     known, until = _epochs(checkpoint, "offsets"), monotonic() + patience
 
@@ -381,7 +385,8 @@ def run_continuously(
         files = [Path(checkpoint, "offsets", str(epoch)) for epoch in new]
         ends = [json.loads(file.read_text().splitlines()[-1]) for file in files]
         # While tasks still start, epochs pass in which nothing is read: their ends are the same.
-        return min(len({end[parity]["value"] for end in ends}) for parity in "01") - 1
+        places = [{end[parity]["value"] for end in ends} for parity in "01"]
+        return min(len({place for place in each if place > past}) for each in places)
 
     with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as notes:
 
