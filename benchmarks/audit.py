@@ -77,7 +77,7 @@ def with_spark(messages: int, place: Path) -> tuple[dict[str, float], tuple[int,
         "scan": best(lambda: scan(*(F.max(c) for c in COLUMNS)).collect()),
         "one cut": best(lambda: verdicts(trace, middle)),
         "a thousand cuts": best(lambda: verdicts(trace, trace.cuts), 2),
-        "look for damage": best(lambda: cls.damage(trace.messages), 1),
+        "look for damage": best(lambda: cls.damage(trace.messages), 2),
     }
     answer, every = verdicts(trace, middle)[0], verdicts(trace, trace.cuts)
     assert answer == every[500]
@@ -154,9 +154,8 @@ def report(messages: int) -> None:
     )
     print(f"\nOne cut costs {one:.2f} of the scan (at most {MOST_FOR_ONE}),")
     print(f"a thousand cuts {thousand:.1f} times one cut (at most {MOST_FOR_A_THOUSAND}).")
-    large = subprocess.run([sys.executable, __file__, "--large", str(2 * messages)], check=True)
-    missed = one > MOST_FOR_ONE or thousand > MOST_FOR_A_THOUSAND or large.returncode
-    if missed:
+    subprocess.run([sys.executable, __file__, "--large", str(2 * messages)], check=True)
+    if one > MOST_FOR_ONE or thousand > MOST_FOR_A_THOUSAND:
         sys.exit("A limit is exceeded. Was the machine busy?")
 
 
@@ -167,7 +166,7 @@ def large(messages: int) -> None:
         start = time.perf_counter()
         rows = cls.audit(trace.messages, trace.cuts).collect()
         assert [row.cut for row in rows if not row.consistent] == [50]
-        print(f"{messages:,} messages, 100 cuts, damage looked for, driver of 4 GB:", end=" ")
+        print(f"{messages:,} messages, 100 cuts, damage looked for, heap of 4 GB:", end=" ")
         taken, peak = time.perf_counter() - start, peak_gigabytes()
         print(f"{taken:.0f} s, the JVM had {peak:.1f} GB at most.")
         cls.stop()

@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return doctor()
     except (checkout.CourseError, OSError) as error:
         print(f"chandylamport: {error}", file=sys.stderr)
-        return 1
+        return 2 if given.verb == "audit" else 1  # there, 1 is a verdict
     except KeyboardInterrupt:
         return 130
 

@@ -17,8 +17,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType, StringType
 
-from .tables import checked, same_kind
+from .tables import checked as of_kind
+from .tables import same_kind
 
 Frontiers = dict[Any, int]
 EXAMPLES = 3
@@ -111,7 +113,7 @@ def conservation(messages: DataFrame, cuts: DataFrame, values: DataFrame) -> Dat
     Messages have an `amount`; `values` tells the `value` of a process after an event, position 0
     at the start. It is weak evidence: a wrong cut can conserve the total by chance.
     """
-    checked(values, "values")
+    of_kind(values, "values")
     same_kind(values, "process", cuts, "process")
     grid = cuts.select("cut").distinct().crossJoin(values.select("process").distinct())
     at = grid.join(cuts, ["cut", "process"], "left").fillna(0, ["frontier"])
@@ -146,7 +148,7 @@ def _ranges(messages: DataFrame, cuts: DataFrame) -> Iterator[tuple[_Chain, Data
     to b, or orphaned by those from b to a, and two binary searches serve all of them. Messages
     for which a is b matter to no cut, and are left out.
     """
-    checked(messages, "messages"), checked(cuts, "cuts")
+    of_kind(messages, "messages"), of_kind(cuts, "cuts")
     for column in ("src", "dst"):
         same_kind(messages, column, cuts, "process")
     for chain in _chains(cuts):
@@ -190,7 +192,8 @@ def _searched(messages: DataFrame, chain: _Chain) -> DataFrame:
     table = F.broadcast(messages.sparkSession.createDataFrame(rows))
     for end, position, index in (("src", "sent", "a"), ("dst", "received", "b")):
         near = near.join(table.withColumnRenamed("process", end), end, "left")
-        bucket = F.shiftright(F.col(position), shift).cast("int")
+        bucket = F.shiftright(F.col(position).cast("bigint"), shift)
+        bucket = F.least(bucket, F.lit(len(buckets))).cast("int")
         # A position behind the last bucket, or null, is in no cut; nor is an unknown process.
         start = F.coalesce(F.get("_before", bucket), F.lit(len(chain.cuts)))
         near = _binary_search(near.withColumn(index, start), position, index, left)
@@ -205,9 +208,9 @@ def _around(processes: list[Any], least: int) -> Column:
     process has 0 in all cuts, so what it sends or receives matters.
     """
     inside = F.col("src").isin(processes) & F.col("dst").isin(processes)
-    if processes == [*range(len(processes))]:  # which parquet understands
-        last = len(processes) - 1
-        inside = F.col("src").between(0, last) & F.col("dst").between(0, last)
+    first, last = processes[0], processes[-1]
+    if isinstance(first, int) and last - first + 1 == len(processes):  # which parquet understands
+        inside = F.col("src").between(first, last) & F.col("dst").between(first, last)
     return ~inside | F.expr(f"sent > {least} or received > {least} or received is null")
 
 
@@ -230,20 +233,24 @@ def damage(
 ) -> list[Finding]:
     """List what no run can have left behind: nulls, duplicates, receives without a send, gaps.
 
-    Without the table of events, a gap cannot be told from local events, and the last position of
-    a process is unknown; so neither is looked for. A receive before its send, in a cycle through
-    time, is seen by `check_clocks` alone.
+    Without the table of events, a gap cannot be told from local events, a misspelt process in a
+    cut not from one that sent and received nothing, and the last position of a process is unknown;
+    so none of these is looked for. If the table has `messages`, the number of messages that each
+    event sends and receives, a lost message is noticed even where it leaves no gap. A receive
+    before its send, in a circle through time, is seen by `check_clocks` alone.
     """
-    found = _among(checked(messages, "messages"), MESSAGE_RULES)
+    found = _among(of_kind(messages, "messages"), MESSAGE_RULES)
     found += _repeated(messages, "duplicate message", "id")
     if events is not None:
-        checked(events, "events")
+        of_kind(events, "events")
         same_kind(events, "process", messages, "src")
         found += _among(events, EVENT_RULES)
         found += _repeated(events, "duplicate event", "process", "position")
-        found += _gaps(_positions(messages, events))
+        found += _gaps(_positions(messages, events)) + _lost(messages, events)
     if cuts is not None:
-        checked(cuts, "cuts")
+        of_kind(cuts, "cuts")
+        for end in ("src", "dst"):
+            same_kind(messages, end, cuts, "process")
         found += _among(cuts, CUT_RULES)
         found += _repeated(cuts, "duplicate process in a cut", "cut", "process")
         if events is not None:
@@ -252,6 +259,8 @@ def damage(
             )
             judged = cuts.join(last, "process", "left")
             found += _among(judged, BEYOND_RULES)
+        else:
+            found += _strangers(messages, cuts)
     return found
 
 
@@ -313,8 +322,31 @@ def _gaps(positions: DataFrame) -> list[Finding]:
     return [Finding("gap in the positions", row[0], _examples(gaps))] if row[0] else []
 
 
+def _lost(messages: DataFrame, events: DataFrame) -> list[Finding]:
+    """Compare how many messages an event has with the rows that name it."""
+    if "messages" not in events.columns:
+        return []
+    sends = messages.selectExpr("src as process", "sent as position")
+    ends = sends.union(messages.selectExpr("dst as process", "received as position"))
+    named = ends.groupBy("process", "position").count()
+    judged = events.join(named, ["process", "position"], "left").fillna(0, ["count"])
+    return _among(judged, {"event that lacks a message": "messages > count"})
+
+
+def _strangers(messages: DataFrame, cuts: DataFrame) -> list[Finding]:
+    """Notice cuts of another system: none of their processes sends or receives anything."""
+    some = cuts.filter("frontier > 0").select("process").distinct()
+    known = sorted(row.process for row in some.collect() if row.process is not None)
+    named = messages.filter(F.col("src").isin(known) | F.col("dst").isin(known))
+    if not known or not named.isEmpty() or messages.isEmpty():
+        return []
+    examples = tuple(map(str, known[:EXAMPLES]))
+    return [Finding("process of a cut that no message names", len(known), examples)]
+
+
 def _examples(table: DataFrame) -> tuple[str, ...]:
-    shown = [field.name for field in table.schema if field.name != "clock"]
+    plain = (StringType, IntegralType)
+    shown = [f.name for f in table.schema if isinstance(f.dataType, plain) and "." not in f.name]
     rows = table.select(*shown).orderBy(*shown).limit(EXAMPLES).collect()
     return tuple(
         ", ".join(f"{name} {'null' if row[name] is None else row[name]}" for name in shown)
@@ -329,14 +361,16 @@ def check_clocks(messages: DataFrame, events: DataFrame) -> DataFrame:
     """List the events whose logged vector clock is wrong: by one join and one window.
 
     Right is: the own component is the position, the others are the greatest of the clock before
-    and of the clocks that came with messages. The table of events must be complete; where the
-    clock of a send is not known, nothing is expected, and the event is listed.
+    and of the clocks that came with messages. Whoever hears of an event of its own that is still
+    to come is in a circle, and listed. The table of events must be complete; where the clock of a
+    send is not known, nothing is expected, and the event is listed.
     """
-    checked(messages, "messages"), checked(events, "events")
+    of_kind(messages, "messages"), of_kind(events, "events")
     if "clock" not in events.columns:
         raise ValueError(
             f"events: there is no column clock (a map), only {', '.join(events.columns)}"
         )
+    events = events.select("process", "position", "clock")
     sends = events.selectExpr("process as src", "position as sent", "clock as carried")
     came = messages.filter("received is not null").join(sends, ["src", "sent"], "left")
     came = came.groupBy(F.col("dst").alias("process"), F.col("received").alias("position")).agg(
@@ -344,16 +378,17 @@ def check_clocks(messages: DataFrame, events: DataFrame) -> DataFrame:
     )
     earlier = F.lag("clock").over(Window.partitionBy("process").orderBy("position"))
     table = events.withColumn("earlier", earlier).join(came, ["process", "position"], "left")
-    merged = """aggregate(
+    kind = events.schema["clock"].dataType.simpleString()
+    merged = f"""aggregate(
         concat(array(coalesce(earlier, cast(map() as {kind}))), coalesce(carried, array())),
         cast(map(process, position) as {kind}),
-        (all, one) -> map_zip_with(all, one, (k, x, y) -> greatest(x, y)))""".format(
-        kind=events.schema["clock"].dataType.simpleString()
-    )
-    expected = f"if(size(coalesce(carried, array())) = coalesce(messages, 0), {merged}, null)"
-    own = "map_zip_with(expected, map(process, position), (k, x, y) -> coalesce(y, x))"
-    table = table.withColumn("expected", F.expr(expected)).withColumn("expected", F.expr(own))
+        (all, one) -> map_zip_with(all, one, (k, x, y) -> greatest(x, y)))"""
+    merged = f"if(size(coalesce(carried, array())) = coalesce(messages, 0), {merged}, null)"
+    here = f"cast(map(process, position) as {kind})"
+    own = f"map_zip_with(merged, {here}, (k, x, y) -> coalesce(y, x))"
+    table = table.withColumn("merged", F.expr(merged)).withColumn("expected", F.expr(own))
     entries = "array_sort(map_entries(map_filter({}, (k, n) -> n <> 0)))"
-    right = f"{entries.format('clock')} = {entries.format('expected')}"
+    both = f"{entries.format('clock')} = {entries.format('expected')}"
+    right = f"{both} and {entries.format('merged')} = {entries.format('expected')}"
     wrong = table.filter(~F.coalesce(F.expr(right), F.lit(False)))
     return wrong.select("process", "position", "clock", "expected").orderBy("process", "position")

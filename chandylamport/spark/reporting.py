@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
 from .auditing import audit
-from .sessions import MASTER, SparkFailed, session, stop
+from .sessions import MASTER, session, stop
 from .tables import MalformedTrace, cuts_table, read_table, read_trace
 
 CONSISTENT, INCONSISTENT, BAD_INPUT = 0, 1, 2
@@ -30,7 +28,7 @@ def report(trace: str, cuts: str, *, master: str = MASTER, checked: bool = False
             tables = read_trace(trace, spark)
             wanted = read_cuts(cuts, tables.messages, spark)
             rows = audit(tables.messages, wanted, events=tables.events, checked=checked).collect()
-    except (SparkFailed, PySparkException, Py4JError, ValueError, OSError) as error:
+    except Exception as error:  # whatever it is, it is no verdict
         print(f"chandylamport: {' '.join(str(error).split())[:1000]}", file=sys.stderr)
         return BAD_INPUT
     finally:
@@ -53,11 +51,14 @@ def read_cuts(path: str, messages: DataFrame, spark: SparkSession) -> DataFrame:
     if not isinstance(whole, dict) or not all(isinstance(of, dict) for of in whole.values()):
         return read_table(place, "cuts", spark)
     named = isinstance(known, StringType)
-    numbered = all(id.isdecimal() for id in whole)
+    numbered = all(id.isdecimal() and id == str(int(id)) for id in whole)
     rows = []
     for id, frontiers in whole.items():
+        if not frontiers:
+            raise MalformedTrace(f"{place}: cut {id} names no process: write a 0 for one of them")
         for process, frontier in frontiers.items():
-            if type(frontier) is not int or not (named or process.lstrip("-").isdecimal()):
+            fits = type(frontier) is int and abs(frontier) < 2**63
+            if not fits or not (named or process.lstrip("-").isdecimal()):
                 wanted = "a name" if named else "a number"
                 problem = f"a process is {wanted}, and its frontier an integer"
                 raise MalformedTrace(f"{place}: cut {id}: {process}: {frontier!r}: {problem}")

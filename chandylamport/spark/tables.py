@@ -103,7 +103,10 @@ def trace(
         (m.name, m.src, m.dst, m.sent, m.received, *([m.payload] if amounts else [])) for m in sent
     ]
     clocks = vector_clocks(computation)
-    events = [(e.process, e.position, e.name, clocks[e]) for e in computation]
+    events = [
+        (e.process, e.position, e.name, len(e.sends) + len(e.receives), clocks[e])
+        for e in computation
+    ]
     numbered = all(type(id) is int for id in cuts)
     frontiers = [
         (id if numbered else str(id), p, cut[p])
@@ -114,7 +117,9 @@ def trace(
     return Trace(
         spark.createDataFrame(messages, columns + (", amount bigint" if amounts else "")),
         spark.createDataFrame(
-            events, "process string, position bigint, label string, clock map<string, bigint>"
+            events,
+            "process string, position bigint, label string, messages int, "
+            "clock map<string, bigint>",
         ),
         cuts_table(spark, frontiers, "bigint" if numbered else "string", "string"),
     )
@@ -135,8 +140,14 @@ def read_trace(path: str | Path, spark: SparkSession | None = None) -> Trace:
     Each table is parquet or JSON lines, a file or a directory of files, whoever wrote it.
     """
     place = Path(path)
-    files = [p for p in sorted(place.glob("*")) if p.is_dir() or p.suffix]
-    found = {p.stem: p for p in files if p.stem in ("messages", "events", "cuts")}
+    found: dict[str, Path] = {}
+    for file in sorted(place.glob("*")):
+        name = file.name.partition(".")[0]
+        if name in ("messages", "events", "cuts") and (file.is_dir() or file.suffix):
+            if name in found:
+                both = f"{found[name].name} and {file.name}"
+                raise MalformedTrace(f"{place}: {both}: which are the {name}? Leave one of them")
+            found[name] = file
     if not found:
         return Trace(read_table(place, "messages", spark))
     if "messages" not in found:
@@ -155,7 +166,8 @@ def read_table(path: str | Path, name: str, spark: SparkSession | None = None) -
     with parts[0].open("rb") as file:
         is_json = file.read(4) != b"PAR1"
     try:
-        table = spark.read.json(str(place)) if is_json else spark.read.parquet(str(place))
+        strict = spark.read.option("mode", "FAILFAST")
+        table = strict.json(str(place)) if is_json else spark.read.parquet(str(place))
     except (PySparkException, Py4JError) as error:
         kind = "JSON lines" if is_json else "parquet"
         raise MalformedTrace(f"{place} cannot be read as {kind}: {_reason(error)}") from error
@@ -176,6 +188,9 @@ def _reason(error: Exception) -> str:
 
 def _as_meant(table: DataFrame, name: str) -> DataFrame:
     """Undo what Spark guesses of JSON: nulls alone are strings to it, and a map is a record."""
+    if not table.columns and name != "messages":  # without rows, nobody has told the columns
+        kinds = (f"{c} {'bigint' if k == NUMBER else 'string'}" for c, k in COLUMNS[name].items())
+        return table.sparkSession.createDataFrame([], ", ".join(kinds))
     for field in table.schema:
         column = F.col(f"`{field.name}`")
         text = isinstance(field.dataType, StringType)

@@ -266,3 +266,67 @@ def test_no_cut_is_no_audit(spark):
     messages = spark.createDataFrame(SOUND, MESSAGES)
     with pytest.raises(ValueError, match="there is none to audit"):
         cls.audit(messages, spark.createDataFrame([], CUTS))
+
+
+def test_a_lost_message_is_noticed_even_where_it_leaves_no_gap(spark):
+    log = cls.trace(cl.computation("p: a m! n?\nq: m? b n!"), {1: cl.Cut.of(p=1, q=1)}, spark)
+    assert cls.damage(log.messages, log.events, log.cuts) == []
+    lost = log.messages.filter("id <> 'm'")
+    (finding,) = cls.damage(lost, log.events)
+    assert (finding.kind, finding.count) == ("event that lacks a message", 2)
+    with pytest.raises(cls.DamagedTrace, match="lacks a message: 2, as in process p, position 2"):
+        cls.audit(lost, log.cuts, events=log.events)
+
+
+def test_a_circle_through_time_is_listed_by_its_clocks(spark):
+    messages = spark.createDataFrame([("m", "q", "p", 2, 1), ("n", "p", "q", 2, 1)], MESSAGES)
+    for own in (1, 2):  # with the position as own component, and with the greatest that came
+        rows = [
+            ("p", 1, {"p": own, "q": 2}),
+            ("p", 2, {"p": 2, "q": 2}),
+            ("q", 1, {"p": 2, "q": own}),
+            ("q", 2, {"p": 2, "q": 2}),
+        ]
+        events = spark.createDataFrame(
+            rows, "process string, position bigint, clock map<string, bigint>"
+        )
+        wrong = cls.check_clocks(messages, events).collect()
+        assert ("p", 1) in [(row.process, row.position) for row in wrong]
+
+
+def test_clocks_of_numbered_processes_may_have_names_for_keys(spark):
+    messages = spark.createDataFrame(
+        [("m", 0, 1, 1, 1)], "id string, src int, dst int, sent bigint, received bigint"
+    )
+    rows = [(0, 1, {"0": 1}), (1, 1, {"0": 1, "1": 1}), (1, 2, {"1": 2})]
+    events = spark.createDataFrame(rows, "process int, position bigint, clock map<string, bigint>")
+    (row,) = cls.check_clocks(messages, events).collect()
+    assert (row.process, row.position, row.expected) == (1, 2, {"0": 1, "1": 2})
+
+
+@pytest.mark.parametrize(("sent", "frontier"), [(5, 2**34), (2**31 + 5, 3), (2**40, 2**41)])
+def test_large_positions_and_frontiers_are_numbers_like_others(spark, sent, frontier):
+    kind = "int" if sent < 2**31 else "bigint"
+    schema = f"id string, src string, dst string, sent {kind}, received {kind}"
+    messages = spark.createDataFrame([("m", "p", "q", sent, 1)], schema)
+    both = spark.createDataFrame([(1, "q", 1), (2, "q", 1), (2, "p", frontier)], CUTS)
+    rows = cls.audit(messages, both, checked=True).collect()
+    assert [row.orphans for row in rows] == [1, int(sent > frontier)]
+
+
+@pytest.mark.parametrize("first", [-3, 0, 1, 10**6])
+def test_processes_may_have_any_numbers(spark, first):
+    schema = "id string, src bigint, dst bigint, sent bigint, received bigint"
+    rows = [("m", first, first + 1, 5, 1), ("n", first + 1, first, 9, 9), ("x", 77, first, 1, 2)]
+    cut = [(1, first, 4), (1, first + 1, 4)]
+    table = spark.createDataFrame(cut, "cut bigint, process bigint, frontier bigint")
+    found = cls.orphans(spark.createDataFrame(rows, schema), table).collect()
+    assert sorted(row.id for row in found) == ["m", "x"]
+
+
+def test_cuts_of_another_system_are_no_cuts_of_this_one(spark):
+    messages = spark.createDataFrame(SOUND, MESSAGES)
+    foreign = spark.createDataFrame([(1, "P", 1), (1, "Q", 1)], CUTS)
+    with pytest.raises(cls.DamagedTrace, match="process of a cut that no message names: 2"):
+        cls.audit(messages, foreign)
+    assert cls.damage(messages, cuts=spark.createDataFrame([(1, "P", 0)], CUTS)) == []

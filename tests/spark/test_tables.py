@@ -24,7 +24,8 @@ def rows(table):
 def test_a_computation_becomes_three_tables(spark):
     tables = cls.trace(C, CUTS)
     assert rows(tables.messages) == [("k", "p", "q", 3, None), ("m", "p", "q", 2, 1)]
-    assert ("q", 2, "b", {"p": 2, "q": 2}) in rows(tables.events)
+    assert ("q", 2, "b", 0, {"p": 2, "q": 2}) in rows(tables.events)
+    assert ("p", 2, "m!", 1, {"p": 2, "q": 0}) in rows(tables.events)
     assert rows(tables.cuts) == [(1, "p", 2), (1, "q", 0), (2, "p", 1), (2, "q", 1)]
 
 
@@ -70,7 +71,8 @@ def test_messages_alone_with_nulls_only_and_further_columns_are_a_trace(spark, t
             '{"id": 1, "src": [0], "dst": 1, "sent": 1, "received": 1}',
             "column src is array<bigint>, and a string or an integer is expected",
         ),
-        ("no trace", "no column id .a string or an integer., only _corrupt_record"),
+        ("no trace", "cannot be read as JSON lines: .*Unrecognized token 'no'"),
+        ('{"id": 1, "src": 0,}', "cannot be read as JSON lines"),
         ("PAR1 and then nothing", "cannot be read as parquet"),
     ],
 )
@@ -88,6 +90,12 @@ def test_a_path_without_a_trace_is_refused(spark, tmp_path):
         cls.read_trace(tmp_path / "nowhere")
     with pytest.raises(cls.MalformedTrace, match="there is no file in it"):
         cls.read_trace(tmp_path)
+    for name in ("messages.json", "messages.jsonl"):
+        (tmp_path / name).write_text('{"id": 1}')
+    with pytest.raises(cls.MalformedTrace, match=r"messages.json and messages.jsonl: which are"):
+        cls.read_trace(tmp_path)
+    for name in ("messages.json", "messages.jsonl"):
+        (tmp_path / name).unlink()
     (tmp_path / "cuts.json").write_text('{"cut": 1, "process": "p", "frontier": 1}')
     with pytest.raises(cls.MalformedTrace, match="there are cuts, and no messages"):
         cls.read_trace(tmp_path)
