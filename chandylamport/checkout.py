@@ -22,7 +22,7 @@ CORE = (
     *("recorder", "chandy_lamport", "lai_yang", "overlapping"),
     *("systems", "truth", "simulator", "runs", "exploration", "reachability"),
 )
-CORE_BUDGET, PACKAGE_BUDGET = 1_500, 7_650  # lines of code: a small package can be read whole
+CORE_BUDGET, PACKAGE_BUDGET = 1_500, 7_700  # lines of code: a small package can be read whole
 # One notebook or module stays with one worker.
 PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rsfE"]
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"]
