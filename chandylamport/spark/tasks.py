@@ -38,7 +38,9 @@ from ..sockets import GRACE, Gone, SocketRun, coordinate
 from ..store import Store
 from ..systems import System
 from ..workers import Worker
+from .auditing import audit
 from .sessions import SparkFailed, session
+from .tables import Trace, trace
 
 KNOCKING = 30.0  # seconds in which the driver has to notice that Spark runs the stage again
 REGISTERING = 30.0  # seconds for the executors of a cluster to come
@@ -174,17 +176,15 @@ class SparkRun(SocketRun):
     spark: SparkSession
 
     @cached_property
-    def trace(self) -> Any:
+    def trace(self) -> Trace:
         """The events that the tasks of the last incarnation have noted, as tables."""
-        from .tables import trace
-
         return trace(self.run, spark=self.spark)
 
     def audit(self) -> DataFrame:
         """Audit the cuts of all snapshots of the last incarnation on its trace."""
-        from .auditing import audit
-
-        return audit(self.trace.messages, self.trace.cuts, events=self.trace.events)
+        noted = self.trace
+        assert noted.cuts is not None  # a run brings them
+        return audit(noted.messages, noted.cuts, events=noted.events)
 
 
 def run(
